@@ -93,6 +93,30 @@ impl LibraryGemm {
 /// Products of bfloat16 numbers that libraries have.
 const HALVES: ElementTypes = ElementTypes { operand: DType::Bf16, accumulator: DType::F32, output: DType::F32 };
 
+/// Products that cuBLAS has, of any layout. Which of them a release has code for on a device, it says itself.
+pub(crate) const ON_DEVICES: [ElementTypes; 11] = [
+    ElementTypes::all(DType::F32),
+    ElementTypes::all(DType::F64),
+    ElementTypes::all(DType::C32),
+    ElementTypes::all(DType::C64),
+    ElementTypes { operand: DType::F16, accumulator: DType::F32, output: DType::F16 },
+    ElementTypes { operand: DType::F16, accumulator: DType::F32, output: DType::F32 },
+    ElementTypes::all(DType::F16),
+    ElementTypes { operand: DType::Bf16, accumulator: DType::F32, output: DType::Bf16 },
+    HALVES,
+    ElementTypes { operand: DType::Tf32, accumulator: DType::F32, output: DType::F32 },
+    ElementTypes { operand: DType::I8, accumulator: DType::I32, output: DType::I32 },
+];
+
+/// Refuses integers that lie where cuBLAS does not take them: its products of them read four at a time.
+fn fours(input: &GemmInput) -> Result<(), InputError> {
+    let fields = [("align", input.align), ("lda", input.lda), ("ldb", input.ldb)];
+    let odd = fields.into_iter().find(|(_, value)| input.dtype() == DType::I8 && value % 4 != 0);
+    odd.map_or(Ok(()), |(name, value)| {
+        Err(InputError::new(name, format!("{value} is no multiple of 4, which cuBLAS needs of {}", input.dtype())))
+    })
+}
+
 impl Routine {
     /// The element types of products that the library has.
     fn types(&self) -> Vec<ElementTypes> {
@@ -140,12 +164,12 @@ impl Kernel for LibraryGemm {
         &self.space
     }
 
-    /// Products of plain element types, and of complex and bfloat16 ones where the library has them, of sizes that fit 32-bit BLAS. On a
-    /// CUDA device, and of bfloat16, one at a time.
+    /// Products of plain element types, and of others where the library has them, of sizes that fit 32-bit BLAS. On a CUDA device, and
+    /// of bfloat16, one at a time.
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         match self.routine {
             Some(routine) => input.only(&routine.types())?,
-            None => input.only(&GemmInput::PLAIN)?,
+            None => input.only(&ON_DEVICES).and_then(|()| fours(input))?,
         }
         if input.batch.count > 1 && (self.routine.is_none() || input.types == HALVES) {
             let message = format!("{} products at once: {} is called for one", input.batch.count, self.name);

@@ -72,7 +72,10 @@ fn a_killed_campaign_goes_on_and_ends() {
     assert_eq!(code, 0, "{answer:#}");
     let stages = answer["stages"].as_array().unwrap();
     let names: Vec<&str> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["doctor", "verify", "collect", "fit", "table4", "sweep", "micro", "linear"]);
+    assert_eq!(
+        names,
+        ["doctor", "verify", "collect", "fit", "table4", "sweep", "types", "deepbench", "micro", "linear"]
+    );
     assert!(stages.iter().all(|s| s["done"] == true && s["seconds"].as_f64().unwrap() > 0.0), "{answer:#}");
     assert_eq!(answer["wrong_results"], 0);
     assert_eq!(answer["metric"], "emulated_cost");
@@ -86,7 +89,7 @@ fn a_killed_campaign_goes_on_and_ends() {
     // Every number says what it is, and none is a time.
     let tables = json(&out.join("tables.json"));
     let rows = tables["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 2 * (17 + 3));
+    assert_eq!(rows.len(), 2 * (17 + 3) + 7 + (2 + 7));
     assert!(rows.iter().all(|r| r["metric"] == "emulated_cost" && r["gflops"].is_null()));
     assert!(rows.iter().all(|r| r["missing"].as_array().unwrap().len() == 2), "absent baselines are named");
     let text = std::fs::read_to_string(out.join("tables.md")).unwrap();

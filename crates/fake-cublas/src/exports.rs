@@ -2,7 +2,8 @@
 
 use crate::handles::{self, Description, Layout, Object, Workspace, make};
 use crate::launch::enqueue;
-use crate::product::{Answer, Product, Real, Status, refused};
+use crate::numbers::{Data, Numbers};
+use crate::product::{Answer, Product, Status, refused};
 use std::ffi::{c_int, c_void};
 use std::ptr::without_provenance_mut;
 
@@ -19,6 +20,9 @@ const MARK: u64 = 0x7157_0000;
 
 /// Threads of a block, by the candidate.
 const CANDIDATES: [u32; 3] = [128, 64, 256];
+
+/// `CUBLAS_GEMM_DEFAULT`.
+const DEFAULT_ALGORITHM: c_int = -1;
 
 /// Threads of a block where nobody chooses.
 const THREADS: u32 = 128;
@@ -135,14 +139,93 @@ macro_rules! gemm {
             let scalars = unsafe { [f64::from(*alpha), f64::from(*beta)] };
             let (sizes, ld) = ([m, n, k].map(i64::from), [lda, ldb, ldc].map(i64::from));
             let at = [number(a), number(b), number(c.cast_const())];
-            let product = Product { real: $real, trans: [transa, transb], sizes, scalars, at, ld };
+            let product = Product { numbers: Numbers::plain($real), trans: [transa, transb], sizes, scalars, at, ld };
             status(multiply(product, THREADS, stream, workspace))
         }
     };
 }
 
-gemm!(cublasSgemm_v2, f32, Real::F32);
-gemm!(cublasDgemm_v2, f64, Real::F64);
+gemm!(cublasSgemm_v2, f32, Data::F32);
+gemm!(cublasDgemm_v2, f64, Data::F64);
+
+/// Scalars of a type as the caller has them.
+///
+/// # Safety
+/// Each is null, or has the bytes of the type.
+unsafe fn scalars(of: Data, at: [*const c_void; 2]) -> Answer<[f64; 2]> {
+    if at.iter().any(|at| at.is_null()) {
+        return refused("a scalar is null");
+    }
+    // SAFETY: not null, and of the type by the caller's contract.
+    let read = |at: *const c_void| unsafe {
+        match of {
+            Data::F16 => [half(at.cast::<u16>().read_unaligned()), 0.0],
+            Data::I32 => [f64::from(at.cast::<i32>().read_unaligned()), 0.0],
+            Data::F64 => [at.cast::<f64>().read_unaligned(), 0.0],
+            Data::C32 => at.cast::<[f32; 2]>().read_unaligned().map(f64::from),
+            Data::C64 => at.cast::<[f64; 2]>().read_unaligned(),
+            _ => [f64::from(at.cast::<f32>().read_unaligned()), 0.0],
+        }
+    };
+    let found = at.map(read);
+    // The kernel scales by real numbers: nobody here calls with others.
+    if found.iter().any(|[_, im]| *im != 0.0) {
+        return refused(&format!("scalars {found:?} are not real"));
+    }
+    Ok(found.map(|[re, _]| re))
+}
+
+/// A binary16, by its bits; not for infinities.
+fn half(bits: u16) -> f64 {
+    let (sign, exponent, fraction) = (bits >> 15, i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let size = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    };
+    if sign == 1 { -size } else { size }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasGemmEx(
+    handle: Handle,
+    transa: u32,
+    transb: u32,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    type_a: u32,
+    lda: c_int,
+    b: *const c_void,
+    type_b: u32,
+    ldb: c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    type_c: u32,
+    ldc: c_int,
+    compute: u32,
+    algorithm: c_int,
+) -> Status {
+    let called = || {
+        let Ok(Object::Blas { stream, workspace }) = handles::get(number(handle)) else {
+            return Err(Status::NotInitialized);
+        };
+        if algorithm != DEFAULT_ALGORITHM {
+            return refused(&format!("algorithm {algorithm}"));
+        }
+        let [of_a, of_b, of_c] = [Data::of(type_a)?, Data::of(type_b)?, Data::of(type_c)?];
+        let scale = Numbers::scale(compute, of_a);
+        let numbers = Numbers::of(compute, scale, [of_a, of_b, of_c, of_c])?;
+        // SAFETY: the caller's scalars are of the type that goes with the others.
+        let scalars = unsafe { scalars(scale, [alpha, beta])? };
+        let (sizes, ld) = ([m, n, k].map(i64::from), [lda, ldb, ldc].map(i64::from));
+        let at = [number(a), number(b), number(c.cast_const())];
+        let product = Product { numbers, trans: [transa, transb], sizes, scalars, at, ld };
+        multiply(product, THREADS, stream, workspace)
+    };
+    status(called())
+}
 
 #[unsafe(no_mangle)]
 extern "C" fn cublasLtGetVersion() -> usize {
@@ -211,7 +294,7 @@ unsafe extern "C" fn cublasLtMatrixLayoutCreate(
         if ld < rows.max(1) {
             return refused(&format!("a leading dimension of {ld} for {rows} rows"));
         }
-        Ok(Object::Layout(Layout { real: Real::of(ty)?, rows, columns, ld }))
+        Ok(Object::Layout(Layout { data: Data::of(ty)?, rows, columns, ld }))
     };
     // SAFETY: the caller's place.
     unsafe { made(layout, known()) }
@@ -308,19 +391,15 @@ unsafe extern "C" fn cublasLtMatmul(
 ) -> Status {
     let called = || {
         let described = described(light, desc, [layout_a, layout_b, layout_c, layout_d])?;
-        if alpha.is_null() || beta.is_null() || algorithm.is_null() {
-            return refused("a scalar or the algorithm is null");
+        if algorithm.is_null() {
+            return refused("the algorithm is null");
         }
         if c != d.cast_const() {
             return refused("C and D are not one matrix");
         }
-        // SAFETY: not null; scalars are of the scale type, and in the caller's memory.
-        let scalars = unsafe {
-            match described.real {
-                Real::F32 => [alpha, beta].map(|x| f64::from(x.cast::<f32>().read_unaligned())),
-                Real::F64 => [alpha, beta].map(|x| x.cast::<f64>().read_unaligned()),
-            }
-        };
+        let scale = Data::of(handles::description(number(desc))?.scale)?;
+        // SAFETY: scalars are of the scale type.
+        let scalars = unsafe { scalars(scale, [alpha, beta])? };
         // SAFETY: not null; an algorithm has so many bytes.
         let index = unsafe { (*algorithm)[0] }.wrapping_sub(MARK) as usize;
         let Some(threads) = CANDIDATES.get(index) else { return refused("no algorithm of this library") };

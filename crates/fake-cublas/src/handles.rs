@@ -1,6 +1,7 @@
 //! Handles and what they stand for. Nothing here is unsafe: pointers end in [`exports`](crate::exports).
 
-use crate::product::{Answer, Product, Real, Status, refused};
+use crate::numbers::{Data, Numbers};
+use crate::product::{Answer, Product, Status, refused};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +34,7 @@ pub(crate) struct Description {
 /// `cublasLtMatrixLayout_t`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    pub(crate) real: Real,
+    pub(crate) data: Data,
     pub(crate) rows: i64,
     pub(crate) columns: i64,
     pub(crate) ld: i64,
@@ -95,17 +96,8 @@ pub(crate) fn layout(handle: u64) -> Answer<Layout> {
 
 /// The product that a description and the layouts of A, B, C and D describe, at no addresses yet.
 pub(crate) fn described(description: Description, [a, b, c, d]: [Layout; 4]) -> Answer<Product> {
-    const COMPUTE_32F: u32 = 68;
-    const COMPUTE_64F: u32 = 70;
-    let real = Real::of(description.scale)?;
-    let computes = match real {
-        Real::F32 => COMPUTE_32F,
-        Real::F64 => COMPUTE_64F,
-    };
-    if description.compute != computes || [a, b, c, d].iter().any(|layout| layout.real != real) {
-        eprintln!("fake cuBLAS: {description:?} does not go with {a:?}, {b:?}, {c:?} and {d:?}");
-        return Err(Status::NotSupported);
-    }
+    let scale = Data::of(description.scale)?;
+    let numbers = Numbers::of(description.compute, scale, [a, b, c, d].map(|layout| layout.data))?;
     let turned = |layout: Layout, trans: u32| match trans {
         0 => [layout.rows, layout.columns],
         _ => [layout.columns, layout.rows],
@@ -116,7 +108,7 @@ pub(crate) fn described(description: Description, [a, b, c, d]: [Layout; 4]) -> 
         return refused(&format!("{m} x {k} times {k_of_b} x {n} into {c:?} and {d:?}"));
     }
     let (sizes, ld) = ([m, n, k], [a.ld, b.ld, c.ld]);
-    Ok(Product { real, trans: description.trans, sizes, scalars: [0.0; 2], at: [0; 3], ld })
+    Ok(Product { numbers, trans: description.trans, sizes, scalars: [0.0; 2], at: [0; 3], ld })
 }
 
 #[cfg(test)]
@@ -126,7 +118,7 @@ mod tests {
     const F32: Description = Description { compute: 68, scale: 0, trans: [1, 0] };
 
     fn layout(rows: i64, columns: i64, ld: i64) -> Layout {
-        Layout { real: Real::F32, rows, columns, ld }
+        Layout { data: Data::F32, rows, columns, ld }
     }
 
     #[test]
@@ -140,9 +132,9 @@ mod tests {
         assert_eq!(refused(F32, [a, b, layout(4, 3, 4), c]), Status::InvalidValue);
         assert_eq!(refused(Description { compute: 70, ..F32 }, [a, b, c, c]), Status::NotSupported);
         // TF32 is another compute type.
-        assert_eq!(refused(Description { compute: 77, ..F32 }, [a, b, c, c]), Status::NotSupported);
+        assert_ne!(described(Description { compute: 77, ..F32 }, [a, b, c, c]).unwrap().numbers, product.numbers);
         assert_eq!(refused(Description { scale: 1, compute: 70, ..F32 }, [a, b, c, c]), Status::NotSupported);
-        assert_eq!(refused(Description { scale: 2, ..F32 }, [a, b, c, c]), Status::InvalidValue);
+        assert_eq!(refused(Description { scale: 99, ..F32 }, [a, b, c, c]), Status::InvalidValue);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Products on the driver that the process has: its device memory is the caller's.
 
 use crate::handles::Workspace;
-use crate::product::{Answer, COLUMNS, ENTRY, Product, Real, Status, kernel};
+use crate::kernel::{COLUMNS, ENTRY, kernel};
+use crate::numbers::{Numbers, Sum};
+use crate::product::{Answer, Product, Status};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use std::collections::HashMap;
@@ -11,20 +13,23 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// Bytes at either end of a workspace that are written by each call, as a library would.
 const TOUCHED: u64 = 64;
 
-/// A kernel's entry, as the number of its address: one for each type, loaded once.
-static LOADED: LazyLock<Mutex<HashMap<u64, usize>>> = LazyLock::new(Mutex::default);
+/// Numbers, and which operands are conjugated.
+type Kind = (Numbers, [bool; 2]);
+
+/// A kernel's entry, as the number of its address: one for each kind, loaded once.
+static LOADED: LazyLock<Mutex<HashMap<Kind, usize>>> = LazyLock::new(Mutex::default);
 
 fn failed(error: DriverError) -> Status {
     eprintln!("fake cuBLAS: the driver says {error:?}");
     Status::ExecutionFailed
 }
 
-fn function(real: Real) -> Answer<sys::CUfunction> {
+fn function(kind: Kind) -> Answer<sys::CUfunction> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = loaded.get(&real.bytes()) {
+    if let Some(known) = loaded.get(&kind) {
         return Ok(std::ptr::with_exposed_provenance_mut(*known));
     }
-    let text = CString::new(kernel(real)).map_err(|_| Status::ExecutionFailed)?;
+    let text = CString::new(kernel(kind.0, kind.1)).map_err(|_| Status::ExecutionFailed)?;
     // SAFETY: the text ends with a NUL; the module is never unloaded, so its entry stays.
     let function = unsafe {
         let mut module = std::ptr::null_mut();
@@ -34,7 +39,7 @@ fn function(real: Real) -> Answer<sys::CUfunction> {
         let entry = CString::new(ENTRY).map_err(|_| Status::ExecutionFailed)?;
         result::module::get_function(module, entry).map_err(failed)?
     };
-    loaded.insert(real.bytes(), function.expose_provenance());
+    loaded.insert(kind, function.expose_provenance());
     Ok(function)
 }
 
@@ -53,15 +58,17 @@ fn touch(workspace: Workspace, stream: sys::CUstream) -> Answer<()> {
 
 /// Puts a product that was checked on a stream, in blocks of so many threads.
 pub(crate) fn enqueue(product: &Product, threads: u32, stream: u64, workspace: Workspace) -> Answer<()> {
-    let function = function(product.real)?;
+    let function = function((product.numbers, product.conjugated()))?;
     let stream: sys::CUstream = std::ptr::with_exposed_provenance_mut(stream as usize);
     touch(workspace, stream)?;
     let [m, n, k] = product.sizes.map(|size| size as u32);
     let (at, strides, ldc) = (product.at, product.strides(), product.ld[2] as u64);
     let singles = product.scalars.map(|x| x as f32);
-    let scalar = |i: usize| match product.real {
-        Real::F32 => (&raw const singles[i]).cast::<c_void>(),
-        Real::F64 => (&raw const product.scalars[i]).cast(),
+    let integers = product.scalars.map(|x| x as i32);
+    let scalar = |i: usize| match product.numbers.sum {
+        Sum::F32 => (&raw const singles[i]).cast::<c_void>(),
+        Sum::F64 => (&raw const product.scalars[i]).cast(),
+        Sum::S32 => (&raw const integers[i]).cast(),
     };
     let sizes = [m, n, k];
     let mut params: Vec<*mut c_void> = Vec::new();

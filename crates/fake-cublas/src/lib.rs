@@ -2,5 +2,7 @@
 
 mod exports;
 mod handles;
+mod kernel;
 mod launch;
+mod numbers;
 mod product;

@@ -1,4 +1,6 @@
-//! A product as callers describe it, what of it is refused, and the kernel that computes it.
+//! A product as callers describe it, and what of it is refused.
+
+use crate::numbers::{Data, Numbers};
 
 /// `cublasStatus_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,35 +27,10 @@ pub(crate) fn refused<T>(why: &str) -> Answer<T> {
     Err(Status::InvalidValue)
 }
 
-/// Element types that are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Real {
-    F32,
-    F64,
-}
-
-impl Real {
-    pub(crate) fn bytes(self) -> u64 {
-        match self {
-            Self::F32 => 4,
-            Self::F64 => 8,
-        }
-    }
-
-    /// Of a `cudaDataType_t`.
-    pub(crate) fn of(number: u32) -> Answer<Self> {
-        match number {
-            0 => Ok(Self::F32),
-            1 => Ok(Self::F64),
-            _ => refused(&format!("type {number} is neither CUDA_R_32F nor CUDA_R_64F")),
-        }
-    }
-}
-
 /// A product `C = alpha op(A) op(B) + beta C`, column by column. Sizes are as the caller gives them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Product {
-    pub(crate) real: Real,
+    pub(crate) numbers: Numbers,
     pub(crate) trans: [u32; 2],
     /// m, n, k.
     pub(crate) sizes: [i64; 3],
@@ -98,10 +75,21 @@ impl Product {
         if self.at[2] == 0 || (reads && self.at[..2].contains(&0)) {
             return refused(&format!("null among the matrices at {:x?}", self.at));
         }
-        if self.at.iter().any(|at| at % self.real.bytes() != 0) {
+        let [operand, output] = [self.numbers.operand, self.numbers.output].map(Data::bytes);
+        if self.at.iter().zip([operand, operand, output]).any(|(at, bytes)| at % bytes != 0) {
             return refused(&format!("matrices at {:x?} are not aligned to their elements", self.at));
         }
+        let [bytes, elements] = self.numbers.multiples();
+        if self.at[..2].iter().any(|at| at % bytes != 0) || self.ld[..2].iter().any(|ld| *ld as u64 % elements != 0) {
+            eprintln!("fake cuBLAS: matrices at {:x?} with leading dimensions {:?}", self.at, self.ld);
+            return Err(Status::NotSupported);
+        }
         Ok(true)
+    }
+
+    /// Which operands are conjugated.
+    pub(crate) fn conjugated(&self) -> [bool; 2] {
+        self.trans.map(|trans| trans == 2 && self.numbers.operand.is_complex())
     }
 
     /// Distances between rows and between columns of op(A) and op(B), in elements.
@@ -112,77 +100,20 @@ impl Product {
     }
 }
 
-/// Columns that a grid has in its second dimension.
-pub(crate) const COLUMNS: u32 = 65_535;
-
-/// The entry of [`kernel`].
-pub(crate) const ENTRY: &str = "fake_gemm";
-
-/// The kernel: one thread for each element of C, whose sum is of one chain of fused multiply-adds.
-pub(crate) fn kernel(real: Real) -> String {
-    let (ty, zero) = match real {
-        Real::F32 => ("f32", "0f00000000"),
-        Real::F64 => ("f64", "0d0000000000000000"),
-    };
-    let bytes = real.bytes();
-    format!(
-        ".version 6.0
-.target sm_50
-.address_size 64
-.visible .entry {ENTRY}(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 m, .param .u32 n, .param .u32 k,
-    .param .u64 ar, .param .u64 ac, .param .u64 br, .param .u64 bc, .param .u64 ldc, .param .{ty} alpha, .param .{ty} beta)
-{{
-    .reg .pred %p<3>; .reg .b32 %r<12>; .reg .b64 %rd<16>; .reg .{ty} %x<8>;
-    ld.param.u32 %r1, [m]; ld.param.u32 %r2, [n]; ld.param.u32 %r3, [k];
-    mov.u32 %r4, %ctaid.x; mov.u32 %r5, %ntid.x; mov.u32 %r6, %tid.x;
-    mad.lo.u32 %r7, %r4, %r5, %r6;
-    mov.u32 %r8, %ctaid.y; mov.u32 %r9, %ctaid.z;
-    mad.lo.u32 %r10, %r9, {COLUMNS}, %r8;
-    setp.ge.u32 %p1, %r7, %r1; @%p1 bra done;
-    setp.ge.u32 %p1, %r10, %r2; @%p1 bra done;
-    cvt.u64.u32 %rd1, %r7; cvt.u64.u32 %rd2, %r10;
-    ld.param.u64 %rd3, [a]; cvta.to.global.u64 %rd3, %rd3;
-    ld.param.u64 %rd4, [b]; cvta.to.global.u64 %rd4, %rd4;
-    ld.param.u64 %rd5, [c]; cvta.to.global.u64 %rd5, %rd5;
-    ld.param.u64 %rd6, [ar]; ld.param.u64 %rd7, [ac]; ld.param.u64 %rd8, [br]; ld.param.u64 %rd9, [bc];
-    ld.param.u64 %rd10, [ldc];
-    mul.lo.u64 %rd6, %rd6, {bytes}; mul.lo.u64 %rd7, %rd7, {bytes};
-    mul.lo.u64 %rd8, %rd8, {bytes}; mul.lo.u64 %rd9, %rd9, {bytes};
-    mul.lo.u64 %rd11, %rd1, %rd6; add.u64 %rd3, %rd3, %rd11;
-    mul.lo.u64 %rd11, %rd2, %rd9; add.u64 %rd4, %rd4, %rd11;
-    mul.lo.u64 %rd11, %rd2, %rd10; add.u64 %rd11, %rd11, %rd1; mul.lo.u64 %rd11, %rd11, {bytes};
-    add.u64 %rd5, %rd5, %rd11;
-    ld.param.{ty} %x1, [alpha]; ld.param.{ty} %x2, [beta];
-    mov.{ty} %x3, {zero};
-    setp.eq.{ty} %p2, %x1, {zero}; @%p2 bra summed;
-    mov.u32 %r11, 0;
-next:
-    setp.ge.u32 %p1, %r11, %r3; @%p1 bra summed;
-    ld.global.{ty} %x4, [%rd3]; ld.global.{ty} %x5, [%rd4];
-    fma.rn.{ty} %x3, %x4, %x5, %x3;
-    add.u64 %rd3, %rd3, %rd7; add.u64 %rd4, %rd4, %rd8; add.u32 %r11, %r11, 1;
-    bra next;
-summed:
-    mul.rn.{ty} %x3, %x3, %x1;
-    setp.eq.{ty} %p2, %x2, {zero}; @%p2 bra write;
-    ld.global.{ty} %x6, [%rd5];
-    fma.rn.{ty} %x3, %x6, %x2, %x3;
-write:
-    st.global.{ty} [%rd5], %x3;
-done:
-    ret;
-}}
-"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn product() -> Product {
         let (sizes, ld) = ([3, 4, 5], [3, 5, 3]);
-        Product { real: Real::F32, trans: [0, 0], sizes, scalars: [1.0, 0.0], at: [256, 512, 768], ld }
+        Product {
+            numbers: Numbers::plain(Data::F32),
+            trans: [0, 0],
+            sizes,
+            scalars: [1.0, 0.0],
+            at: [256, 512, 768],
+            ld,
+        }
     }
 
     #[test]

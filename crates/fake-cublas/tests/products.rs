@@ -15,8 +15,8 @@ use tilewright_core::space::{Config, Point};
 use tilewright_runtime::cuda::CudaDevice;
 use tilewright_runtime::verify::{Verifier, VerifyError, VerifySettings};
 
-/// All layouts, gaps behind columns, scalars that are one, another number, or zero; no two sizes are the same.
-const INPUTS: [&str; 7] = [
+/// All layouts, all types, gaps behind columns, scalars that are one, another number, or zero; no two sizes are the same.
+const INPUTS: [&str; 17] = [
     "m=17,n=9,k=33,dtype=f32",
     "m=9,n=21,k=14,dtype=f32,layout=tn,alpha=other,beta=1",
     "m=8,n=16,k=5,dtype=f32,layout=nt,lda=11,ldb=19,ldc=13,beta=other",
@@ -24,6 +24,16 @@ const INPUTS: [&str; 7] = [
     "m=31,n=2,k=1,dtype=f64,layout=nn,lda=40,ldc=35",
     "m=1,n=130,k=6,dtype=f64,layout=nt,beta=1",
     "m=140,n=3,k=4,dtype=f32,layout=tn,ldb=9",
+    "m=15,n=6,k=21,dtype=f32,accuracy=tf32,layout=nt,ldc=17",
+    "m=11,n=10,k=12,dtype=tf32,alpha=other,beta=1,lda=14",
+    "m=13,n=19,k=9,dtype=f16,layout=tn,beta=other,ldc=20",
+    "m=6,n=23,k=17,dtype=f16,acc=f16,alpha=other,ldb=18",
+    "m=7,n=12,k=26,dtype=f16,out=f32,layout=tt,beta=1",
+    "m=21,n=5,k=16,dtype=bf16,layout=nt,alpha=other",
+    "m=10,n=14,k=11,dtype=bf16,out=f32,lda=12,beta=other",
+    "m=9,n=18,k=15,dtype=i8,layout=tn,lda=16,ldb=20,beta=1",
+    "m=8,n=13,k=10,dtype=c32,layout=cn,alpha=other,beta=other",
+    "m=5,n=16,k=7,dtype=c64,layout=tc,ldb=19,ldc=9",
 ];
 
 /// Runs a test again in a process that has the fake driver and the fake libraries, with these variables. Whether this process is one.

@@ -1,10 +1,10 @@
 //! Tasks planned with the profiles and compared with the vendor's library: the usual ones of the computation, and square sizes.
 
-use super::rows::{BaselineRow, SWEEP, Spent, Tables};
+use super::rows::{BaselineRow, DEEPBENCH, SWEEP, Spent, TYPES, Tables};
 use super::stages::{self, Progress};
 use super::state::State;
 use super::{Campaign, CampaignError, Deadline};
-use crate::tasks::Task;
+use crate::tasks::{Task, TaskSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tilewright_baselines::{device_kernels, kernels};
@@ -51,10 +51,39 @@ pub(super) fn table(
     state: &mut State,
     deadline: Deadline<'_>,
 ) -> Result<Progress, CampaignError> {
-    let (kernel, shrink) = (campaign.kernels[0], campaign.settings.scale.shrink);
-    let usual = stages::table(&kernel.computation());
-    let of = |class: &Config| Ok(usual.tasks(kernel, class)?.into_iter().map(|t| smaller(t, shrink)).collect());
-    run(usual.stage(), tasks(campaign, of)?, campaign, state, deadline)
+    let usual = stages::table(&campaign.computation());
+    let tasks = tasks(campaign.classes(), |class| of_set(campaign, usual, class))?;
+    run(usual.stage(), tasks, campaign, state, deadline)
+}
+
+/// The tasks of a set, as large as the campaign has them.
+fn of_set(campaign: &Campaign<'_>, set: TaskSet, class: &Config) -> Result<Vec<Task>, InputError> {
+    let shrink = campaign.settings.scale.shrink;
+    Ok(set.tasks(campaign.kernels[0], class)?.into_iter().map(|task| smaller(task, shrink)).collect())
+}
+
+/// The usual tasks in other types.
+pub(super) fn types(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline<'_>,
+) -> Result<Progress, CampaignError> {
+    let (usual, most) = (stages::table(&campaign.computation()), campaign.settings.scale.each_type);
+    let of = |class: &Config| Ok(of_set(campaign, usual, class)?.into_iter().take(most).collect());
+    run(TYPES, tasks(campaign.other_types(), of)?, campaign, state, deadline)
+}
+
+/// The products of DeepBench, in all types.
+pub(super) fn deepbench(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline<'_>,
+) -> Result<Progress, CampaignError> {
+    let is_gemm = campaign.computation().as_str() == "gemm";
+    let classes = campaign.classes().into_iter().chain(campaign.other_types()).filter(|_| is_gemm).collect();
+    let most = campaign.settings.scale.each_type;
+    let of = |class: &Config| Ok(of_set(campaign, TaskSet::DeepBenchProducts, class)?.into_iter().take(most).collect());
+    run(DEEPBENCH, tasks(classes, of)?, campaign, state, deadline)
 }
 
 /// Square sizes, of the computation that has them.
@@ -71,16 +100,16 @@ pub(super) fn sweep(
         Task { name: format!("square-{size}"), input: Config(sizes.chain(layout).chain(class.0.clone()).collect()) }
     };
     let of = |class: &Config| Ok(sizes.clone().map(|&size| square(size, class)).collect());
-    run(SWEEP, tasks(campaign, of)?, campaign, state, deadline)
+    run(SWEEP, tasks(campaign.classes(), of)?, campaign, state, deadline)
 }
 
-/// The tasks of all classes.
+/// The tasks of these classes.
 fn tasks(
-    campaign: &Campaign<'_>,
+    classes: Vec<(String, Config)>,
     of: impl Fn(&Config) -> Result<Vec<Task>, InputError>,
 ) -> Result<Vec<Classed>, CampaignError> {
     let mut all = Vec::new();
-    for (name, class) in campaign.classes() {
+    for (name, class) in classes {
         all.extend(of(&class).map_err(RuntimeError::from)?.into_iter().map(|task| (task, name.clone())));
     }
     Ok(all)
@@ -228,7 +257,7 @@ impl Contest<'_> {
         }
         let mut row =
             TaskRow::new(stage, (self.task, self.class), &*entrants[at].problem, &entrants[at].point, cost, baselines);
-        if stage != SWEEP && spec.kind != DeviceKind::Cpu {
+        if stage == stages::table(&campaign.computation()).stage() && spec.kind != DeviceKind::Cpu {
             let baselines = (ours..entrants.len()).filter(|at| costs[*at].is_some());
             let right: Vec<&Entrant> = std::iter::once(at).chain(baselines).map(|at| &entrants[at]).collect();
             let timing = Timing { cache: CachePolicy::Cold, ..settings.timing.clone() };

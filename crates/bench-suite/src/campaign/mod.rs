@@ -8,6 +8,8 @@
 //! | `fit` | the profile |
 //! | `table4`, `table5`, `tasks` | the usual tasks of the computation (ISAAC's Table 4 of GEMM, its Table 5 of convolutions), planned with the profile, beside the vendor's library |
 //! | `sweep` | square sizes, as BACUGen's Figure 6 |
+//! | `types` | the usual tasks of GEMM in f16, bf16, tf32, 8-bit integers and complex numbers, beside the vendor's library |
+//! | `deepbench` | DeepBench's products in all types, in the same way |
 //! | `micro` | bandwidth by working set, launches by number |
 //! | `linear` | the linear model: measurement kernels, weights, the verdict of the test kernels |
 //!

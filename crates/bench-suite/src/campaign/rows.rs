@@ -18,11 +18,23 @@ use tilewright_runtime::store::write_atomically;
 const RESOURCES: [&str; 7] = ["threads", "blocks", "registers", "shared_bytes", "blocks_per_sm", "resident", "waves"];
 
 /// The stages that write rows, with the titles of their tables.
-const TITLES: [(&str, &str); 4] =
-    [("table4", "Table 4"), ("table5", "Table 5"), ("tasks", "Tasks"), (SWEEP, "Square sizes")];
+const TITLES: [(&str, &str); 6] = [
+    ("table4", "Table 4"),
+    ("table5", "Table 5"),
+    ("tasks", "Tasks"),
+    (SWEEP, "Square sizes"),
+    (TYPES, "Table 4 in other types"),
+    (DEEPBENCH, "Products of DeepBench"),
+];
 
 /// The stage of square sizes, which are no usual tasks.
 pub(super) const SWEEP: &str = "sweep";
+
+/// The stage of the usual tasks in the types that not all kernels have.
+pub(super) const TYPES: &str = "types";
+
+/// The stage of DeepBench's products in all types.
+pub(super) const DEEPBENCH: &str = "deepbench";
 
 /// What a vendor's library does for who asks for nothing else; the first of these that took part.
 const DEFAULTS: [&str; 3] = ["cublas", "cublaslt", "cudnn"];
@@ -100,11 +112,11 @@ pub struct Spent {
 /// A task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRow {
-    /// `table4`, `table5`, `tasks` or `sweep`.
+    /// `table4`, `table5`, `tasks`, `sweep`, `types` or `deepbench`.
     pub stage: String,
     /// The task's name.
     pub name: String,
-    /// The class of its input: `f32` or `f64`.
+    /// The class of its input: `f32`, `f64`, or in other types `f16`, `f32 tf32` and so on.
     pub dtype: String,
     /// The kernel; empty where an older version wrote the row, which knew one.
     #[serde(default)]
@@ -236,7 +248,7 @@ impl Tables {
     /// Of the usual tasks, by element type.
     pub(super) fn geomeans(&self) -> BTreeMap<String, f64> {
         let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for row in self.rows.iter().filter(|r| r.stage != SWEEP) {
+        for row in self.rows.iter().filter(|r| r.stage != SWEEP && r.stage != DEEPBENCH) {
             ratios.entry(row.dtype.clone()).or_default().extend(row.ratio_default);
         }
         ratios.into_iter().filter_map(|(dtype, r)| Some((dtype, geomean(&r)?))).collect()

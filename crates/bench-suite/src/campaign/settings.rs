@@ -63,6 +63,8 @@ pub struct Scale {
     pub shrink: usize,
     /// Square sizes of the sweep.
     pub sweep: Vec<usize>,
+    /// Tasks of each further element type, and of each type of DeepBench's products, at most.
+    pub each_type: usize,
     /// Points that are drawn and scored by the model for a task.
     pub scored: usize,
     /// Rounds of going on to the neighbours of the best that the model has scored.
@@ -106,6 +108,7 @@ impl Scale {
             collect_limits: limits_of_squares(LARGEST_SQUARE),
             shrink: 1,
             sweep: (1..=16).map(|i| 256 * i).chain([5120, 6144, 7168, LARGEST_SQUARE]).collect(),
+            each_type: usize::MAX,
             scored: 30_000,
             climbs: 8,
             timed: 48,
@@ -142,6 +145,7 @@ impl Scale {
             collect_limits: InputLimits { max_flops: 2e5, max_bytes: 1e5 },
             shrink: 32,
             sweep: vec![16, 32, 48],
+            each_type: 1,
             scored: 200,
             climbs: 1,
             timed: 3,

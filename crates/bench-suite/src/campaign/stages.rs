@@ -46,13 +46,15 @@ const fn stage(
     StageKind { own_name: Some(own_name), share, run, reopens: false }
 }
 
-pub(super) const STAGES: [StageKind; 8] = [
+pub(super) const STAGES: [StageKind; 10] = [
     stage("doctor", 0.03, micro::doctor),
     stage("verify", 0.12, verify::run),
     stage("collect", 0.45, collect::run),
     StageKind { reopens: true, ..stage("fit", 0.12, collect::fit) },
     StageKind { own_name: None, ..stage("", 0.18, contest::table) },
     stage(rows::SWEEP, 0.07, contest::sweep),
+    stage(rows::TYPES, 0.08, contest::types),
+    stage(rows::DEEPBENCH, 0.05, contest::deepbench),
     stage("micro", 0.03, micro::run),
     stage("linear", 0.10, linear::run),
 ];
@@ -63,12 +65,30 @@ pub(super) fn table(computation: &ComputationId) -> TaskSet {
 }
 
 /// Names of the stages in their order. The table is `table4` of GEMM, `table5` of convolutions, and `tasks` of other computations.
-pub const STAGE_NAMES: [&str; 10] =
-    ["doctor", "verify", "collect", "fit", "table4", "table5", "tasks", "sweep", "micro", "linear"];
+pub const STAGE_NAMES: [&str; 12] = [
+    "doctor",
+    "verify",
+    "collect",
+    "fit",
+    "table4",
+    "table5",
+    "tasks",
+    rows::SWEEP,
+    rows::TYPES,
+    rows::DEEPBENCH,
+    "micro",
+    "linear",
+];
 
 /// Names of the stages of a campaign of this computation, in their order.
 pub fn stage_names(computation: &ComputationId) -> Vec<&'static str> {
     STAGES.iter().map(|stage| stage.name(computation)).collect()
+}
+
+/// A class with its name.
+fn named(class: Config) -> (String, Config) {
+    let name = class.0.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>().join(" ");
+    (if class.0.is_empty() { "all".into() } else { name }, class)
 }
 
 impl Campaign<'_> {
@@ -91,13 +111,29 @@ impl Campaign<'_> {
 
     /// The classes of inputs that are verified and compared apart, by name. Of convolutions f16 is one more where a kernel takes it.
     pub(super) fn classes(&self) -> Vec<(String, Config)> {
-        let name = |class: &Config| class.0.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>().join(" ");
-        let named = |class: Config| (if class.0.is_empty() { "all".into() } else { name(&class) }, class);
         let half = Config(vec![("dtype".to_owned(), DType::F16.name().into())]);
         let known = self.kernels[0].classes();
         let more =
             (self.computation().as_str() == "conv" && !known.contains(&half) && self.takes(&half)).then_some(half);
         known.into_iter().chain(more).map(named).collect()
+    }
+
+    /// The classes of products besides those that all kernels have, as far as a kernel takes them, those that most people ask for first.
+    pub(super) fn other_types(&self) -> Vec<(String, Config)> {
+        const TYPES: [&[(&str, &str)]; 7] = [
+            &[("dtype", "f16")],
+            &[("dtype", "bf16")],
+            &[("dtype", "f32"), ("accuracy", "tf32")],
+            &[("dtype", "i8")],
+            &[("dtype", "c32")],
+            &[("dtype", "f16"), ("acc", "f16")],
+            &[("dtype", "c64")],
+        ];
+        let class = |fields: &[(&str, &str)]| {
+            Config(fields.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect())
+        };
+        let products = TYPES.iter().filter(|_| self.computation().as_str() == "gemm").map(|fields| class(fields));
+        products.filter(|class| self.takes(class)).map(named).collect()
     }
 
     /// Whether a kernel takes the usual tasks with these fields.
@@ -129,7 +165,8 @@ mod tests {
     #[test]
     fn the_names_are_those_of_all_computations() {
         let of = |computation: &'static str| stage_names(&ComputationId::new(computation));
-        assert_eq!(of("gemm"), ["doctor", "verify", "collect", "fit", "table4", "sweep", "micro", "linear"]);
+        let after = ["sweep", "types", "deepbench", "micro", "linear"];
+        assert_eq!(of("gemm"), [&["doctor", "verify", "collect", "fit", "table4"][..], &after].concat());
         assert_eq!((of("conv")[4], of("spmv")[4]), ("table5", "tasks"));
         let all: BTreeSet<&str> = ["gemm", "conv", "spmv"].into_iter().flat_map(of).collect();
         assert_eq!(all, STAGE_NAMES.into_iter().collect());

@@ -93,8 +93,9 @@ struct Extent {
 
 const ALL: Extent = Extent {
     kernel: "gemm",
-    stages: &["doctor", "verify", "collect", "fit", "table4", "sweep", "micro", "linear"],
-    rows: 2 * (17 + 3),
+    stages: &["doctor", "verify", "collect", "fit", "table4", "sweep", "types", "deepbench", "micro", "linear"],
+    // Two types in two stages, then one task of each further type, and of DeepBench one of each type.
+    rows: 2 * (17 + 3) + 7 + (2 + 7),
 };
 
 /// One kernel, and the square products only.
@@ -183,6 +184,15 @@ fn expect_whole(extent: &Extent, out: &Path, summary: &Value) {
     let rows = tables["rows"].as_array().unwrap();
     assert_eq!(rows.len(), extent.rows, "a row for each task, once");
     for row in rows {
+        if row["dtype"] == "i8" && row["stage"] == "deepbench" {
+            // Its sizes, divided for the rehearsal, are none that the library takes, and the row says so.
+            let missing = row["missing"].as_array().unwrap();
+            assert!(
+                missing.len() == 2 && missing.iter().all(|m| m.as_str().unwrap().contains("multiple of 4")),
+                "{row:#}"
+            );
+            continue;
+        }
         let baselines = row["baselines"].as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap());
         assert_eq!(baselines.collect::<Vec<_>>(), ["cublas", "cublaslt", "cublaslt-best"], "{row:#}");
         assert!(row["spent"]["ranking_s"].as_f64().is_some_and(|s| s >= 0.0), "{row:#}");

@@ -75,7 +75,10 @@ fn a_campaign_of_convolutions_has_the_stages_of_convolutions() {
     let campaign = ["campaign", "conv", "--device", "cuda:0", "--out", out.to_str().unwrap(), "--rehearsal"];
     let summary = answer(&home, &[&campaign[..], &["--minutes", "0.15"]].concat());
     let stages: Vec<&Value> = summary["stages"].as_array().unwrap().iter().map(|s| &s["name"]).collect();
-    assert_eq!(stages, ["doctor", "verify", "collect", "fit", "table5", "sweep", "micro", "linear"]);
+    assert_eq!(
+        stages,
+        ["doctor", "verify", "collect", "fit", "table5", "sweep", "types", "deepbench", "micro", "linear"]
+    );
     assert_eq!(summary["wrong_results"], 0, "{summary}");
     assert!(summary["verified"].as_u64() > Some(0) && summary["samples"].as_u64() > Some(0), "{summary}");
     let state: Value = serde_json::from_slice(&std::fs::read(out.join("campaign.json")).unwrap()).unwrap();

@@ -1,3 +1,5 @@
+use super::light::Candidate;
+use super::numbers::Numbers;
 use super::*;
 use tilewright_core::space::Config;
 
@@ -50,4 +52,25 @@ fn calls_are_checked_before_anything_is_called() {
     assert!(fits(&input, &stage(&[60, 80, 47])).is_err());
     assert!(fits(&input, &stage(&[60, 80])).is_err());
     assert_eq!(size_of::<Candidate>(), 8 * 8 + 8 + 4 + 4 + 4 * 4);
+}
+
+#[test]
+fn numbers_are_called_by_the_library_s_enumerations() {
+    let called = |fields: &str| {
+        let input = Gemm.parse(&Config::parse(&format!("m=4,n=4,k=4,{fields}")).unwrap()).unwrap();
+        let numbers = Numbers::of(&input);
+        ([numbers.operand, numbers.output, numbers.compute, numbers.scale()], operations(&input))
+    };
+    // CUDA_R_32F, CUBLAS_COMPUTE_32F, and so on.
+    assert_eq!(called("dtype=f32,layout=tn"), ([0, 0, 68, 0], [1, 0]));
+    assert_eq!(called("dtype=f32,accuracy=tf32").0, [0, 0, 77, 0]);
+    assert_eq!(called("dtype=f32,accuracy=3xtf32").0, [0, 0, 68, 0]);
+    assert_eq!(called("dtype=tf32").0, [0, 0, 77, 0]);
+    assert_eq!(called("dtype=f64").0, [1, 1, 70, 1]);
+    assert_eq!(called("dtype=f16").0, [2, 2, 68, 0]);
+    assert_eq!(called("dtype=f16,acc=f16").0, [2, 2, 64, 2]);
+    assert_eq!(called("dtype=bf16,out=f32").0, [14, 0, 68, 0]);
+    assert_eq!(called("dtype=i8").0, [3, 10, 72, 10]);
+    assert_eq!(called("dtype=c32,layout=cn"), ([4, 4, 68, 4], [2, 0]));
+    assert_eq!(called("dtype=c64,layout=tc"), ([5, 5, 70, 5], [1, 2]));
 }
