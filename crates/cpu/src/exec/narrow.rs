@@ -6,6 +6,7 @@
 
 use super::pack::Block;
 use crate::scalar::Stored;
+use std::ops::Range;
 use tilewright_core::element::{Bf16, F16};
 
 /// What an operand's numbers are to the tile.
@@ -16,6 +17,9 @@ pub(crate) enum Side {
     /// Broadcast across them.
     Across,
 }
+
+/// Steps that are copied of all panels before the next steps.
+const CHUNK: usize = 32;
 
 /// What is added to bytes of which an instruction ignores the sign.
 const OFFSET: i32 = 128;
@@ -51,44 +55,58 @@ pub(crate) unsafe fn pack(block: &Block<'_>, deep: usize, (stored, side): (Store
     let quads = stored == Stored::I8Quads;
     let head = usize::from(quads && side == Side::Vectors);
     let flip = if quads && side == Side::Across { u32::from_le_bytes([OFFSET as u8; 4]) } else { 0 };
-    for tile in block.tiles.clone() {
+    let panel = |tile: usize| {
         let at = block.split.start(tile);
-        let width = block.split.start(tile + 1) - at;
         let panel = Panel {
             source: block.source.wrapping_add(at * block.operand.along * bytes),
             along: block.operand.along * bytes,
             step: block.operand.step * bytes,
             valid: block.split.size(tile),
-            width,
+            width: block.split.start(tile + 1) - at,
             deep,
             flip,
         };
-        let to = to.wrapping_add((at - block.split.start(block.tiles.start)) * (head + block.depth));
-        // SAFETY: the caller's contract.
-        unsafe {
-            pack_panel(&panel, stored, to.wrapping_add(head * width), simd);
-            if head > 0 {
-                write_head(to, width, panel.depth(stored), simd);
+        (panel, to.wrapping_add((at - block.split.start(block.tiles.start)) * (head + block.depth)))
+    };
+    let depth = deep.div_ceil(stored.group());
+    // Neighbours that lie side by side share lines with the next panel's, which must still be near when those are copied.
+    let chunk = if block.operand.along == 1 { CHUNK } else { depth.max(1) };
+    for first in (0..depth).step_by(chunk) {
+        for tile in block.tiles.clone() {
+            let (panel, to) = panel(tile);
+            // SAFETY: the caller's contract.
+            unsafe {
+                pack_panel(
+                    &panel,
+                    first..(first + chunk).min(depth),
+                    stored,
+                    to.wrapping_add(head * panel.width),
+                    simd,
+                );
             }
         }
+    }
+    for (panel, to) in block.tiles.clone().filter(|_| head > 0).map(panel) {
+        // SAFETY: the caller's contract; the panel behind it was written.
+        unsafe { write_head(to, panel.width, depth, simd) };
     }
 }
 
 /// # Safety
 /// As for [`pack`].
-unsafe fn pack_panel(panel: &Panel, stored: Stored, to: *mut u32, simd: bool) {
+unsafe fn pack_panel(panel: &Panel, steps: Range<usize>, stored: Stored, to: *mut u32, simd: bool) {
     #[cfg(target_arch = "x86_64")]
     if simd && panel.along == stored.bytes() {
         // SAFETY: the caller's contract.
-        return unsafe { avx2::copy(panel, stored, to) };
+        return unsafe { avx2::copy(panel, steps, stored, to) };
     }
     #[cfg(target_arch = "x86_64")]
     if simd && panel.step == stored.bytes() {
         // SAFETY: the caller's contract.
-        return unsafe { avx2::transpose(panel, stored, to) };
+        return unsafe { avx2::transpose(panel, steps, stored, to) };
     }
     let _ = simd;
-    for (p, i) in (0..panel.depth(stored)).flat_map(|p| (0..panel.width).map(move |i| (p, i))) {
+    for (p, i) in steps.flat_map(|p| (0..panel.width).map(move |i| (p, i))) {
         // SAFETY: i < width and p < depth index the copy.
         unsafe { to.add(p * panel.width + i).write(number(panel, stored, p, i)) };
     }
@@ -146,30 +164,93 @@ mod avx2 {
     use super::{OFFSET, Panel, Stored};
     use crate::exec::pack::avx2::{mask, transpose_f32};
     use std::arch::x86_64::*;
+    use std::ops::Range;
 
     /// Numbers of a vector.
     const LANES: usize = 8;
 
-    /// `bytes` bytes, zeros behind them, at most 16.
+    /// What an operand lies in memory as, as a type: code that is made for each.
+    trait Kind {
+        const STORED: Stored;
+    }
+
+    macro_rules! kinds {
+        ($($name:ident),*) => {
+            $(
+                struct $name;
+
+                impl Kind for $name {
+                    const STORED: Stored = Stored::$name;
+                }
+            )*
+
+            /// Neighbours that lie side by side.
+            ///
+            /// # Safety
+            /// As for `pack_panel`, with `along` the size of an element, on a host with AVX2, and F16C where elements are binary16.
+            #[target_feature(enable = "avx2")]
+            pub(super) unsafe fn copy(panel: &Panel, steps: Range<usize>, stored: Stored, to: *mut u32) {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    match stored {
+                        $(Stored::$name => copy_as::<$name>(panel, steps, to),)*
+                        Stored::Same => {}
+                    }
+                }
+            }
+
+            /// Elements that lie side by side along k.
+            ///
+            /// # Safety
+            /// As for [`copy`], with `step` the size of an element.
+            #[target_feature(enable = "avx2")]
+            pub(super) unsafe fn transpose(panel: &Panel, steps: Range<usize>, stored: Stored, to: *mut u32) {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    match stored {
+                        $(Stored::$name => transpose_as::<$name>(panel, steps, to),)*
+                        Stored::Same => {}
+                    }
+                }
+            }
+        };
+    }
+    kinds!(Bf16, F16, I8, I8Quads, Bf16Pairs);
+
+    /// `bytes` bytes, zeros behind them, at most 16. Of a number of bytes that no register has two parts are read that overlap: a copy
+    /// through memory would have to wait for its parts.
     ///
     /// # Safety
     /// So many bytes must be readable.
     #[target_feature(enable = "avx2")]
     unsafe fn load(from: *const u8, bytes: usize) -> __m128i {
-        if bytes >= 16 {
-            // SAFETY: the caller's contract.
-            return unsafe { _mm_loadu_si128(from.cast()) };
-        }
-        if bytes == 8 {
-            // SAFETY: the caller's contract.
-            return unsafe { _mm_loadl_epi64(from.cast()) };
-        }
-        let mut part = [0u8; 16];
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller's contract: each part ends where the bytes end, or before.
         unsafe {
-            std::ptr::copy_nonoverlapping(from, part.as_mut_ptr(), bytes);
-            _mm_loadu_si128(part.as_ptr().cast())
+            match bytes {
+                16.. => _mm_loadu_si128(from.cast()),
+                9..16 => {
+                    let (low, high) = (read::<u64>(from), read::<u64>(from.add(bytes - 8)));
+                    _mm_set_epi64x((high >> (8 * (16 - bytes))).cast_signed(), low.cast_signed())
+                }
+                8 => _mm_loadl_epi64(from.cast()),
+                4..8 => {
+                    let (low, high) = (read::<u32>(from), read::<u32>(from.add(bytes - 4)));
+                    _mm_cvtsi64_si128((u64::from(low) | u64::from(high) << (8 * (bytes - 4))).cast_signed())
+                }
+                0 => _mm_setzero_si128(),
+                _ => {
+                    let byte = |at: usize| i32::from(read::<u8>(from.add(at))) << (8 * at);
+                    _mm_cvtsi32_si128(byte(0) | byte(bytes / 2) | byte(bytes - 1))
+                }
+            }
         }
+    }
+
+    /// # Safety
+    /// A number must be readable.
+    unsafe fn read<T: Copy>(from: *const u8) -> T {
+        // SAFETY: the caller's contract.
+        unsafe { from.cast::<T>().read_unaligned() }
     }
 
     /// Eight 16-bit numbers of floating point as binary32.
@@ -188,7 +269,8 @@ mod avx2 {
     /// # Safety
     /// Those neighbours must be readable at the steps of k that the panel has; the host must have F16C where they are binary16.
     #[target_feature(enable = "avx2")]
-    unsafe fn across(panel: &Panel, stored: Stored, p: usize, i: usize, count: usize) -> __m256 {
+    unsafe fn across<K: Kind>(panel: &Panel, p: usize, i: usize, count: usize) -> __m256 {
+        let stored = K::STORED;
         let row = |k: usize| panel.source.wrapping_add(i * stored.bytes() + k * panel.step);
         let bytes = count * stored.bytes();
         // SAFETY: the caller's contract.
@@ -224,7 +306,8 @@ mod avx2 {
     /// # Safety
     /// As for [`across`].
     #[target_feature(enable = "avx2")]
-    unsafe fn along(panel: &Panel, stored: Stored, p: usize, i: usize) -> __m256 {
+    unsafe fn along<K: Kind>(panel: &Panel, p: usize, i: usize) -> __m256 {
+        let stored = K::STORED;
         let first = p * stored.group();
         let count = (panel.deep - first).min(LANES * stored.group());
         let row = panel.source.wrapping_add(i * panel.along + first * stored.bytes());
@@ -244,15 +327,15 @@ mod avx2 {
         }
     }
 
-    /// Stores the first `count` of eight numbers.
+    /// Stores the first `count` of eight numbers; the others too, unless the store must be exact.
     ///
     /// # Safety
-    /// These must be writable.
+    /// Those that are stored must be writable.
     #[target_feature(enable = "avx2")]
-    unsafe fn store(to: *mut u32, value: __m256, count: usize) {
+    unsafe fn store(to: *mut u32, value: __m256, count: usize, exact: bool) {
         // SAFETY: the caller's contract.
         unsafe {
-            if count >= LANES {
+            if count >= LANES || !exact {
                 _mm256_storeu_ps(to.cast(), value);
             } else {
                 _mm256_maskstore_ps(to.cast(), mask(count), value);
@@ -280,7 +363,7 @@ mod avx2 {
             }
             let head = _mm256_mullo_epi32(sums, _mm256_set1_epi32(-OFFSET));
             // SAFETY: the caller's contract.
-            unsafe { store(to.add(i), _mm256_castsi256_ps(head), width - i) };
+            unsafe { store(to.add(i), _mm256_castsi256_ps(head), width - i, true) };
         }
     }
 
@@ -340,14 +423,13 @@ mod avx2 {
         }
     }
 
-    /// Neighbours that lie side by side.
-    ///
     /// # Safety
-    /// As for `pack_panel`, with `along` the size of an element, on a host with AVX2, and F16C where elements are binary16.
+    /// As for [`copy`].
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn copy(panel: &Panel, stored: Stored, to: *mut u32) {
+    unsafe fn copy_as<K: Kind>(panel: &Panel, steps: Range<usize>, to: *mut u32) {
+        let (stored, last) = (K::STORED, panel.depth(K::STORED) - 1);
         let pairs = stored == Stored::Bf16Pairs && is_x86_feature_detected!("avx512bw");
-        for p in 0..panel.depth(stored) {
+        for p in steps {
             let (mut first, whole) = (0, panel.valid.min(panel.width));
             if stored == Stored::I8Quads && 4 * p + 4 <= panel.deep {
                 while first + SIXTEEN <= whole {
@@ -365,32 +447,33 @@ mod avx2 {
             }
             for i in (first..panel.width).step_by(LANES) {
                 let (there, wide) = (panel.valid.saturating_sub(i).min(LANES), panel.width - i);
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller's contract; what is written too much lies in the next step, which is written later.
                 unsafe {
-                    let value = if there == 0 { _mm256_setzero_ps() } else { across(panel, stored, p, i, there) };
-                    store(to.add(p * panel.width + i), value, wide);
+                    let value = if there == 0 { _mm256_setzero_ps() } else { across::<K>(panel, p, i, there) };
+                    store(to.add(p * panel.width + i), value, wide, p == last);
                 }
             }
         }
     }
 
-    /// Elements that lie side by side along k.
+    /// The last neighbours first: what is written too much of them lies in the next step, and is written over.
     ///
     /// # Safety
-    /// As for [`copy`], with `step` the size of an element.
+    /// As for [`transpose`].
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn transpose(panel: &Panel, stored: Stored, to: *mut u32) {
-        let depth = panel.depth(stored);
-        for p in (0..depth).step_by(LANES) {
-            for first in (0..panel.width).step_by(LANES) {
+    unsafe fn transpose_as<K: Kind>(panel: &Panel, steps: Range<usize>, to: *mut u32) {
+        let last = panel.depth(K::STORED) - 1;
+        for p in steps.clone().step_by(LANES) {
+            for first in (0..panel.width.div_ceil(LANES)).rev().map(|block| block * LANES) {
                 let mut rows = [_mm256_setzero_ps(); LANES];
                 for (r, row) in rows.iter_mut().enumerate().take(panel.valid.saturating_sub(first)) {
                     // SAFETY: the caller's contract: first + r < valid.
-                    *row = unsafe { along(panel, stored, p, first + r) };
+                    *row = unsafe { along::<K>(panel, p, first + r) };
                 }
-                for (q, column) in transpose_f32(rows).into_iter().enumerate().take(depth - p) {
+                for (q, column) in transpose_f32(rows).into_iter().enumerate().take(steps.end - p) {
+                    let (at, wide) = ((p + q) * panel.width + first, panel.width - first);
                     // SAFETY: the caller's contract: p + q < depth.
-                    unsafe { store(to.add((p + q) * panel.width + first), column, panel.width - first) };
+                    unsafe { store(to.add(at), column, wide, p + q == last) };
                 }
             }
         }
