@@ -80,7 +80,9 @@ impl Product {
             return refused(&format!("matrices at {:x?} are not aligned to their elements", self.at));
         }
         let [bytes, elements] = self.numbers.multiples();
-        if self.at[..2].iter().any(|at| at % bytes != 0) || self.ld[..2].iter().any(|ld| *ld as u64 % elements != 0) {
+        if self.at[..2].iter().any(|at| at % bytes != 0)
+            || self.ld[..2].iter().any(|ld| !(*ld as u64).is_multiple_of(elements))
+        {
             eprintln!("fake cuBLAS: matrices at {:x?} with leading dimensions {:?}", self.at, self.ld);
             return Err(Status::NotSupported);
         }
