@@ -70,6 +70,8 @@ impl SharedBlas {
         // both symbols were looked up when the library was opened
         let _ = self.library.call_with_int(&self.set_threads, threads.max(1) as i64);
         if let Some(openmp) = self.openmp {
+            // Where MKL has no instructions for products of bfloat16, it heeds the runtime's count alone.
+            let _ = openmp.call_with_int("omp_set_num_threads", threads.max(1) as i64);
             let _ = openmp.call_with_int("kmp_set_blocktime", BLOCKTIME_MS);
         }
     }
@@ -278,7 +280,7 @@ fn mkl_threading(mkl: &Path) -> (i64, Option<&'static Library>) {
         return (MKL_INTEL_THREADS, Some(intel));
     }
     match open("libgomp.so") {
-        Some(_) => (MKL_GNU_THREADS, None),
+        gnu @ Some(_) => (MKL_GNU_THREADS, gnu),
         None => (MKL_SEQUENTIAL, None),
     }
 }

@@ -38,10 +38,10 @@ pub(crate) fn poison(dtype: DType) -> f64 {
     }
 }
 
-/// One number. Of integers, the special ones are the ends of the range.
+/// One number. Of integers, the special ones are the ends of the range, and all are exact: small ones would hide sums that saturate.
 pub(crate) fn draw(rng: &mut ChaCha8Rng, filling: Filling, dtype: DType) -> f64 {
     match filling {
-        Filling::Real if dtype.is_integer() => integer(rng, dtype),
+        Filling::Real | Filling::Exact if dtype.is_integer() => integer(rng, dtype),
         Filling::Real => real(rng, dtype),
         Filling::Exact => f64::from(rng.random_range(-EXACT_MAX..=EXACT_MAX)),
         Filling::Special if dtype.is_integer() => match rng.random_range(0..4u32) {

@@ -37,7 +37,8 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         .define("fragments", "(m_s + n_s) * words if lanes == 1 else (m_s + n_s + 1) // lanes")
         // Fragments of 16 bits that wait for their set wait in half as many registers.
         .define("halved", "(m_s + n_s) // 2 + 2 if element == 2 and k_s > 1 and lanes == 1 else 0")
-        .define("constant", "16 if scarce else 22")
+        // For the newest devices halves of pairs that went through registers are taken apart in registers of their own.
+        .define("constant", &format!("16 if scarce else 22 + m_s * n_s // 64 * 8 if lanes > 1 and stages == 1 and sm >= {SCARCE_F64} else 22"))
         // Pairs are taken apart after the loop: column by column where sums are stored, all at once where groups add theirs, beside a
         // bias of the rows.
         .define("widened", "m_s * n_s + m_s + 32 if lanes > 1 and k_l > 1 else 0")
