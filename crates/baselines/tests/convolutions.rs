@@ -115,7 +115,8 @@ fn keeps_the_contract(library: &str, name: &str, dtypes: &[&str], directions: &[
         }
     }
     let count = served.iter().filter(|served| **served).count();
-    assert!(2 * count > served.len(), "{name} has code for {count} of {} inputs", served.len());
+    // Binary32 has code on every processor; 16-bit numbers only where there are instructions for them.
+    assert!(2 * count >= served.len(), "{name} has code for {count} of {} inputs", served.len());
 }
 
 fn patches_keep_the_contract(library: &str) {
