@@ -427,7 +427,7 @@ mod avx2 {
     /// As for [`copy`].
     #[target_feature(enable = "avx2")]
     unsafe fn copy_as<K: Kind>(panel: &Panel, steps: Range<usize>, to: *mut u32) {
-        let (stored, last) = (K::STORED, panel.depth(K::STORED) - 1);
+        let (stored, end) = (K::STORED, panel.depth(K::STORED) * panel.width);
         let pairs = stored == Stored::Bf16Pairs && is_x86_feature_detected!("avx512bw");
         for p in steps {
             let (mut first, whole) = (0, panel.valid.min(panel.width));
@@ -447,10 +447,11 @@ mod avx2 {
             }
             for i in (first..panel.width).step_by(LANES) {
                 let (there, wide) = (panel.valid.saturating_sub(i).min(LANES), panel.width - i);
-                // SAFETY: the caller's contract; what is written too much lies in the next step, which is written later.
+                let at = p * panel.width + i;
+                // SAFETY: the caller's contract; what is written too much lies in the next steps, which are written later.
                 unsafe {
                     let value = if there == 0 { _mm256_setzero_ps() } else { across::<K>(panel, p, i, there) };
-                    store(to.add(p * panel.width + i), value, wide, p == last);
+                    store(to.add(at), value, wide, at + LANES > end);
                 }
             }
         }
@@ -462,7 +463,7 @@ mod avx2 {
     /// As for [`transpose`].
     #[target_feature(enable = "avx2")]
     unsafe fn transpose_as<K: Kind>(panel: &Panel, steps: Range<usize>, to: *mut u32) {
-        let last = panel.depth(K::STORED) - 1;
+        let end = panel.depth(K::STORED) * panel.width;
         for p in steps.clone().step_by(LANES) {
             for first in (0..panel.width.div_ceil(LANES)).rev().map(|block| block * LANES) {
                 let mut rows = [_mm256_setzero_ps(); LANES];
@@ -473,7 +474,7 @@ mod avx2 {
                 for (q, column) in transpose_f32(rows).into_iter().enumerate().take(steps.end - p) {
                     let (at, wide) = ((p + q) * panel.width + first, panel.width - first);
                     // SAFETY: the caller's contract: p + q < depth.
-                    unsafe { store(to.add(at), column, wide, p + q == last) };
+                    unsafe { store(to.add(at), column, wide, at + LANES > end) };
                 }
             }
         }
