@@ -184,7 +184,7 @@ pub enum Role {
 pub enum Filling {
     /// Uniform reals in [-1, 1): what accuracy and speed are judged on.
     Real,
-    /// Small integers whose results are exact in the element type: one lost or doubled term shows.
+    /// Integers whose results are exact in the element type, small ones but in integer types: one lost or doubled term shows.
     Exact,
     /// Reals with a few NaN and infinities: they must propagate.
     Special,

@@ -64,7 +64,7 @@ pub const JUDGED_AFTER: usize = 3;
 
 impl ContestSettings {
     /// The usual ones on a device. On the host 15 rounds of 30 ms, fewer (at least 7) where calls take longer than that: with fewer,
-    /// one slow second of a shared machine is the median of whoever it meets. Results are checked on small integers, whose sums are
+    /// one slow second of a shared machine is the median of whoever it meets. Results are checked on integers, whose sums are
     /// exact in any order.
     pub fn on(device: &DeviceSpec, seed: u64) -> Self {
         let timing = Timing { max_time: Duration::from_millis(15), ..Timing::default() };

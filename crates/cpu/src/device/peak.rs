@@ -160,19 +160,25 @@ mod tests {
     use super::*;
     use crate::CpuDevice;
 
-    /// Interference lowers a rate for a while; one good measurement of three is enough.
+    /// Interference lowers a rate for a while; one good measurement of eight is enough.
     fn some(holds: impl Fn(&BTreeMap<String, f64>) -> bool) {
         let device = CpuDevice::new(1).unwrap();
-        let tries: Vec<_> = (0..3).map(|_| measure(tilewright_core::device::Device::spec(&device))).collect();
-        assert!(tries.iter().any(holds), "{tries:?}");
+        let mut tries = Vec::new();
+        for _ in 0..8 {
+            let rates = measure(tilewright_core::device::Device::spec(&device));
+            if holds(&rates) {
+                return;
+            }
+            tries.push(rates);
+        }
+        panic!("{tries:?}");
     }
 
     #[test]
     fn rates_agree_with_each_other() {
         some(|rates| (1.6..2.4).contains(&(rates["peak_flops_f32"] / rates["peak_flops_f64"])));
         let nearer = ["l1_bytes_per_s", "l2_bytes_per_s", "l3_bytes_per_s", "memory_bytes_per_s"];
-        // Code that is not optimised reads all of them at one rate, within the noise of a machine that others share.
-        some(|rates| nearer.windows(2).all(|pair| rates[pair[0]] > 0.6 * rates[pair[1]]));
+        some(|rates| nearer.windows(2).all(|pair| rates[pair[0]] > 0.8 * rates[pair[1]]));
         // Several operations in each of more than a thousand million cycles a second.
         some(|rates| rates["peak_flops_f32"] > if super::super::spec::generates() { 8e9 } else { 1e8 });
     }

@@ -271,7 +271,7 @@ fn is_sum(inst: &Inst) -> bool {
     matches!(
         inst,
         Inst::Mma { .. }
-            | Inst::Fma { .. }
+            | Inst::Fma { ty: Type::F16x2, .. }
             | Inst::Ld { ty: Type::S32, .. }
             | Inst::Arith { op: Arith::Add, ty: Type::S32, .. }
     )
