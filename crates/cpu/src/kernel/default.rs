@@ -207,7 +207,7 @@ impl Choice {
         Self { vec, k_l: CHAINS / chains, ..choice }
     }
 
-    /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in two fifths of the second.
+    /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.
     fn large(f: &Facts) -> Self {
         let tile = if f.registers() > 16 { (2, 12 / f.parts) } else { (2, 6 / f.parts) };
         let u = 3 * f.l1 / 8 / (tile.1 * f.es);
@@ -223,7 +223,7 @@ impl Choice {
             broadcast: true,
             k_l: 1,
             u,
-            v_block: 2 * f.l2 / 5 / (depth * f.es),
+            v_block: f.l2 / 2 / (depth * f.es),
             s_block: 4096,
             k_s: 4,
             stream: false,
@@ -252,8 +252,11 @@ impl Choice {
         let tile = streaming_tile(f, short);
         let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
         if short > 3 * tile.1 {
-            // Used often enough for a copy, which the first tile of each panel makes on its way.
-            return Self { u: 256, ..plain };
+            // Used often enough for a copy, which the first tile of each panel makes on its way. Where a line holds few elements, it takes
+            // long to come for what is done with it, and some lines that follow each other are copied at a time.
+            let copied = Self { u: 256, ..plain };
+            let few = LINE / f.es <= 4;
+            return if few { Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied } } else { copied };
         }
         if f.bytes() <= f.l3 / 2 {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
@@ -285,7 +288,7 @@ impl Choice {
         // Tiles of C are written once for each block, in which their panels fill the first-level cache twice over; all of a block stays in a
         // quarter of the second-level one.
         let panels = tile.0 * f.lanes + tile.1;
-        let u = (2 * f.l1 / (panels * f.es)).min(f.l2 / 4 / ((v + s) * f.es)).max(64);
+        let u = (2 * f.l1 / (panels * f.es)).min(f.l2 / 4 / ((v + s) * f.es)).max(128);
         let prefetch = if is_near { 0 } else { 32 };
         Self {
             axis,
@@ -313,7 +316,8 @@ impl Choice {
         Self { axis, tile, pack_v, pack_s: false, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) }
     }
 
-    /// C is written once, column by column, and around the caches where it does not fit them.
+    /// C is written once, column by column, and around the caches where it does not fit them and each vector fills a line: halves of
+    /// lines, in columns that lie pages apart, leave a processor's buffers before the other half comes.
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let (v, s) = f.sides(axis);
@@ -321,7 +325,11 @@ impl Choice {
         let u = f.k.next_power_of_two();
         let common = Self { axis, u, k_s: 8, prefetch: 0, threads, ..Self::large(f) };
         let bytes = f.m * f.n * f.es;
-        if f.writes_only && f.aligned && axis == Axis::M && bytes > f.l3.min(8 * f.l2 / f.parts) {
+        let is_far = bytes > f.l3.min(8 * f.l2 / f.parts);
+        if is_far && axis == Axis::M && f.lanes * f.es < LINE {
+            return Self { u, threads, ..Self::large(f) };
+        }
+        if is_far && f.writes_only && f.aligned && axis == Axis::M {
             let v_block = 2 * f.lanes;
             return Self {
                 tile: (2, if f.parts == 1 { 7 } else { 6 }),
