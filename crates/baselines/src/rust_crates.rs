@@ -1,7 +1,7 @@
 //! The libraries that come with the build.
 
 use crate::call::{BatchCall, GemmCall};
-use crate::foreign;
+use crate::foreign::rust;
 use crate::inventory::Identity;
 use crate::kernel::{ComplexRoutine, Routine};
 use crate::small::{Maker, SmallRoutine};
@@ -13,25 +13,25 @@ pub(crate) fn routines() -> [Routine; 2] {
     [
         Routine {
             identity: Identity::built_in("gemm", "0.19"),
-            sgemm: Box::new(foreign::gemm_crate),
-            dgemm: Box::new(foreign::gemm_crate),
-            sbatch: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate)),
-            dbatch: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate)),
+            sgemm: Box::new(rust::gemm_crate),
+            dgemm: Box::new(rust::gemm_crate),
+            sbatch: Box::new(|batch, threads| by_products(batch, threads, rust::gemm_crate)),
+            dbatch: Box::new(|batch, threads| by_products(batch, threads, rust::gemm_crate)),
             halves: None,
             complex: Some(ComplexRoutine {
-                cgemm: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate_c32)),
-                zgemm: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate_c64)),
+                cgemm: Box::new(|batch, threads| by_products(batch, threads, rust::gemm_crate_c32)),
+                zgemm: Box::new(|batch, threads| by_products(batch, threads, rust::gemm_crate_c64)),
             }),
         },
         Routine {
             identity: Identity::built_in("matrixmultiply", "0.3"),
-            sgemm: Box::new(|call, threads| by_columns(call, threads, foreign::matrixmultiply_f32)),
-            dgemm: Box::new(|call, threads| by_columns(call, threads, foreign::matrixmultiply_f64)),
+            sgemm: Box::new(|call, threads| by_columns(call, threads, rust::matrixmultiply_f32)),
+            dgemm: Box::new(|call, threads| by_columns(call, threads, rust::matrixmultiply_f64)),
             sbatch: Box::new(|batch, threads| {
-                by_products(batch, threads, |call, threads| by_columns(call, threads, foreign::matrixmultiply_f32));
+                by_products(batch, threads, |call, threads| by_columns(call, threads, rust::matrixmultiply_f32));
             }),
             dbatch: Box::new(|batch, threads| {
-                by_products(batch, threads, |call, threads| by_columns(call, threads, foreign::matrixmultiply_f64));
+                by_products(batch, threads, |call, threads| by_columns(call, threads, rust::matrixmultiply_f64));
             }),
             halves: None,
             complex: None,

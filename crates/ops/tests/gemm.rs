@@ -313,6 +313,10 @@ fn awkward_inputs_have_every_edge() {
         let drawn = |_| Gemm.draw_awkward(&words(fixed), &limits, &mut uniform).unwrap();
         assert!((0..50).map(drawn).all(|input| input.dtype() == dtype), "{fixed}");
     }
+    for sums in [DType::F16, DType::F32] {
+        let mut drawn = (0..50).map(|_| Gemm.draw_awkward(&words("dtype=f16"), &limits, &mut uniform).unwrap().types);
+        assert!(drawn.any(|types| types.operand == DType::F16 && types.accumulator == sums), "no sums in {sums}");
+    }
     let double = words("dtype=f64,m=15,n=1,k=1290");
     assert!((0..200).all(|_| Gemm.draw_awkward(&double, &limits, &mut uniform).unwrap().align >= 8));
     let fixed = words("m=3,n=3,k=3,batch=2,stride_c=20,lda=9");

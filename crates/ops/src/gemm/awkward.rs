@@ -94,6 +94,13 @@ fn varied(mut input: GemmInput, fixed: &Config, uniform: &mut dyn FnMut() -> f64
         }
         let layouts = Layout::every(input.dtype());
         input.layout = layouts[pick(layouts.len(), uniform)];
+    } else if ["acc", "out"].into_iter().all(is_free) {
+        // Operands of one type may be summed, and written, in several.
+        let same: Vec<ElementTypes> =
+            rarer_types().into_iter().filter(|types| types.operand == input.dtype()).collect();
+        if same.len() > 1 {
+            input.types = same[pick(same.len(), uniform)];
+        }
     }
     let ElementTypes { operand, accumulator, output } = input.types;
     if (operand, accumulator) == (DType::F32, DType::F32) && uniform() < ROUNDED {
@@ -110,17 +117,22 @@ fn varied(mut input: GemmInput, fixed: &Config, uniform: &mut dyn FnMut() -> f64
 
 /// Types that kernels and libraries have code for, the plain ones more often than the others.
 fn any_types(uniform: &mut dyn FnMut() -> f64) -> ElementTypes {
-    use DType::{Bf16, C32, C64, F16, F32, F64, I8, Tf32};
     let kind = uniform();
     if kind < 2.0 * PLAIN {
-        return if kind < PLAIN { F32 } else { F64 }.into();
+        return if kind < PLAIN { DType::F32 } else { DType::F64 }.into();
     }
+    let all = rarer_types();
+    all[pick(all.len(), uniform)]
+}
+
+/// All types but the plain ones.
+fn rarer_types() -> Vec<ElementTypes> {
+    use DType::{Bf16, C32, C64, F16, F32, I8, Tf32};
     let narrow = [F16, Bf16].into_iter().flat_map(|operand| {
         let sums = |accumulator, output| ElementTypes { operand, accumulator, output };
         [operand.into(), sums(F32, F32), sums(operand, operand)]
     });
-    let all: Vec<ElementTypes> = narrow.chain([Tf32, C32, C64, I8].map(ElementTypes::of)).collect();
-    all[pick(all.len(), uniform)]
+    narrow.chain([Tf32, C32, C64, I8].map(ElementTypes::of)).collect()
 }
 
 /// Empty, one, whole tiles, and as it falls, on a logarithmic scale.

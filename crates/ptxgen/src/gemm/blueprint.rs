@@ -7,7 +7,7 @@ use super::emit;
 use super::frame::{Frame, Template, is_wide};
 use super::space::Names;
 use crate::ir::Module;
-use crate::simt::{Arithmetic, Arrangement, Load, Loader, chunk};
+use crate::simt::{Arithmetic, Arrangement, Load, Loader, Rows, chunk};
 use crate::target::Target;
 use tilewright_core::space::Values;
 use tilewright_ops::gemm::{Epilogue, GemmInput, ScalarClass};
@@ -56,7 +56,7 @@ pub struct Blueprint {
 }
 
 /// What the space derives of the code, besides its loaders.
-pub(super) const LAYOUT: [&str; 9] = [
+pub(super) const LAYOUT: [&str; 11] = [
     "t_m",
     "t_n",
     "threads",
@@ -66,6 +66,8 @@ pub(super) const LAYOUT: [&str; 9] = [
     "registers_needed",
     "register_cap",
     "scarce",
+    "deep_a",
+    "deep_b",
 ];
 
 impl Blueprint {
@@ -77,10 +79,23 @@ impl Blueprint {
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let wide = is_wide(input, config.m_l.max(config.n_l) + config.u);
         let (a_transposed, b_transposed) = (layout.a_transposed(), layout.b_transposed());
-        let [t_m, t_n, threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_cap, scarce] =
-            at.ints(names.layout)?;
+        let [
+            t_m,
+            t_n,
+            threads,
+            tile_a_bytes,
+            stage_bytes,
+            shared_bytes,
+            registers_needed,
+            register_cap,
+            scarce,
+            deep_a,
+            deep_b,
+        ] = at.ints(names.layout)?;
         let [loads_a, loads_b] = names.loaders.map(|names| at.ints(names));
         let chunks = [config.m_s, config.n_s].map(|of| chunk(of, arithmetic.widest()));
+        let [rows_a, rows_b] = [(deep_a, config.m_l, chunks[0]), (deep_b, config.n_l, chunks[1])]
+            .map(|(deep, count, chunk)| (deep == 1).then_some(Rows { count, chunk }));
         Some(Self {
             target,
             arithmetic,
@@ -92,8 +107,8 @@ impl Blueprint {
             wide,
             batched: input.batch.count > 1,
             arrangement: Arrangement::new([t_m, t_n], chunks),
-            loader_a: Loader::new(a_transposed, config.vec_a, loads_a?),
-            loader_b: Loader::new(!b_transposed, config.vec_b, loads_b?),
+            loader_a: Loader::new(a_transposed, config.vec_a, loads_a?).keeping(rows_a),
+            loader_b: Loader::new(!b_transposed, config.vec_b, loads_b?).keeping(rows_b),
             tile_a_bytes,
             stage_bytes,
             shared_bytes,

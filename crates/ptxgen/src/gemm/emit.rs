@@ -5,7 +5,7 @@ use super::frame::{Block, Params, Template};
 use super::load::Side;
 use super::store;
 use crate::ir::{Builder, Entry, Module, Operand, Reg, Type};
-use crate::simt::{Fragments, Operands, Reduction};
+use crate::simt::{Fragments, Loader, Operands, Reduction};
 
 /// Where a thread stands.
 pub(crate) struct Position {
@@ -96,16 +96,23 @@ pub(crate) fn reduction(bp: &Blueprint, at: &Position, shared: Reg) -> Reduction
 fn fragments(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Fragments {
     let (config, tiles, bytes) = (&bp.config, bp.arrangement, bp.arithmetic.bytes());
     let share = config.u / config.k_l;
-    let mut side = |t: Option<Reg>, (count, chunk, apart): (u32, u32, u32), pitch: u32, offset: u32| {
-        let base = b.scale_add(t, chunk * bytes, shared);
+    let mut side = |t: Option<Reg>, (count, chunk, apart): (u32, u32, u32), loader: &Loader, offset: u32| {
+        let pitch = loader.pitch;
+        // From thread to thread, and from step to step.
+        let (thread, step) = if loader.rows.is_some() { (pitch, 1) } else { (chunk, pitch) };
+        let base = b.scale_add(t, thread * bytes, shared);
         let base = match at.group {
-            Some(group) => b.scale_add(Some(group), share * pitch * bytes, base),
+            Some(group) => b.scale_add(Some(group), share * step * bytes, base),
             None => base,
         };
         let base = b.add(Type::U32, base, offset);
-        Operands::new(base, pitch, chunk, (0..count / chunk).map(|i| i * chunk * apart).collect())
+        let element = |i: u32| i / chunk * chunk * apart + i % chunk;
+        match loader.rows {
+            Some(rows) => Operands::deep(base, pitch, (0..count).map(|i| rows.place(element(i))).collect()),
+            None => Operands::new(base, pitch, chunk, (0..count / chunk).map(|i| element(i * chunk)).collect()),
+        }
     };
-    let a = side(at.t_m, (config.m_s, tiles.chunk_m, tiles.t_m), bp.loader_a.pitch, 0);
-    let bb = side(at.t_n, (config.n_s, tiles.chunk_n, tiles.t_n), bp.loader_b.pitch, bp.tile_a_bytes);
+    let a = side(at.t_m, (config.m_s, tiles.chunk_m, tiles.t_m), &bp.loader_a, 0);
+    let bb = side(at.t_n, (config.n_s, tiles.chunk_n, tiles.t_n), &bp.loader_b, bp.tile_a_bytes);
     Fragments { arithmetic: bp.arithmetic, sides: [a, bb], steps: share }
 }

@@ -27,8 +27,7 @@ impl Side {
         let (frame, block, bytes) = (bp.frame(), (&at.block, params), bp.arithmetic.bytes());
         let share = Share::new(b, &loader, at.block.tid, bp.threads);
         let mut source = Source::new(b, &frame, block, (loader, is_a), &share, !bp.is_async());
-        let in_row = b.scale_add(share.row, bytes, shared);
-        let target = b.scale_add(share.k, loader.pitch * bytes, in_row);
+        let target = loader.place(b, (share.row, share.k), bytes, shared);
         let target = b.add(Type::U32, target, if is_a { 0 } else { bp.tile_a_bytes });
         source.steps(b, &frame, block, is_a);
         let place = (share.active, target);

@@ -34,7 +34,10 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + (loads_a + loads_b) // 8")
         .define("sets", "(k_s + 4 if sum_bytes == 4 else 2 * k_s) if k_s > 1 else 0")
         // Pairs are multiplied as they lie in memory.
-        .define("fragments", "(m_s + n_s) * words if lanes == 1 else (m_s + n_s + 1) // lanes")
+        .define("shallow", "m_s * (1 - deep_a) + n_s * (1 - deep_b)")
+        .define("fragments", "shallow * words if lanes == 1 else (m_s + n_s + 1) // lanes")
+        // Of what is contiguous along the reduction the next four steps are loaded while the last one is multiplied.
+        .define("deep_fragments", "5 * (m_s * deep_a + n_s * deep_b)")
         // Fragments of 16 bits that wait for their set wait in half as many registers.
         .define("halved", "(m_s + n_s) // 2 + 2 if element == 2 and k_s > 1 and lanes == 1 else 0")
         // For the newest devices halves of pairs that went through registers are taken apart in registers of their own.
@@ -44,7 +47,7 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         .define("widened", "m_s * n_s + m_s + 32 if lanes > 1 and k_l > 1 else 0")
         .define(
             "registers_needed",
-            "max(widened, accumulators * words // lanes + held + fragments * overlap - halved + addresses + sets + constant)",
+            "max(widened, accumulators * words // lanes + held + fragments * overlap + deep_fragments - halved + addresses + sets + constant)",
         )
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")

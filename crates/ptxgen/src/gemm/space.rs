@@ -164,7 +164,10 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
             "{vec} == 1 or (align % ({vec} * element) == 0 and ld{side} % {vec} == 0 \
              and (k if {along_k} else {size}) % {vec} == 0)"
         );
-        space = loader::rules(space, side, along_k, tile, &aligned);
+        // What one load from shared memory fetches of a thread's rows; see `simt::chunk`.
+        let of = if side == "a" { "m_s" } else { "n_s" };
+        let chunk = format!("(4 if {of} % 4 == 0 else 2 if {of} % 2 == 0 else 1)");
+        space = loader::rules(space, side, along_k, tile, &aligned, Some(&chunk));
     }
     space
 }
@@ -172,11 +175,13 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
 fn memory(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware};
     space
-        // Elements from one step of the reduction to the next: rows that were transposed on their way end with padding.
-        .define("pitch_a", "m_l + (16 // element if transpose_a else 0)")
-        .define("pitch_b", "n_l + (0 if transpose_b else 16 // element)")
-        .define("tile_a_bytes", "(pitch_a * u * element + 15) // 16 * 16")
-        .define("stage_bytes", "tile_a_bytes + (pitch_b * u * element + 15) // 16 * 16")
+        // Elements from one step of the reduction to the next: rows that were transposed on their way end with padding. Or from row to row
+        // of what stays contiguous along the reduction: an odd number of 16 bytes, so that eight rows lie in all banks.
+        .define("deep_pitch", "u if u % 8 != 0 else u + 4")
+        .define("pitch_a", "deep_pitch if deep_a == 1 else m_l + (16 // element if transpose_a else 0)")
+        .define("pitch_b", "deep_pitch if deep_b == 1 else n_l + (0 if transpose_b else 16 // element)")
+        .define("tile_a_bytes", "(pitch_a * (m_l if deep_a == 1 else u) * element + 15) // 16 * 16")
+        .define("stage_bytes", "tile_a_bytes + (pitch_b * (n_l if deep_b == 1 else u) * element + 15) // 16 * 16")
         // Half of the groups write their accumulators.
         .define("tree_bytes", "k_l // 2 * m_l * n_l * sum_bytes")
         .define("shared_bytes", "max(stages * stage_bytes, tree_bytes)")

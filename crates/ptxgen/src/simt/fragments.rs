@@ -1,6 +1,7 @@
 //! From shared memory to registers, and the multiply-adds.
 
 use super::Arithmetic;
+use super::loader::DEPTH;
 use super::stages::Multiply;
 use crate::ir::{Builder, Reg, Space, Type};
 
@@ -8,30 +9,42 @@ use crate::ir::{Builder, Reg, Space, Type};
 pub(crate) struct Operands {
     /// Address of the thread's first element.
     base: Reg,
-    /// Elements from one step of the reduction to the next.
+    /// Elements from one step of the reduction to the next, or from row to row.
     pitch: u32,
-    /// Elements of one load.
+    /// Elements of one load, of a step each.
     chunk: u32,
-    /// Where loads begin, in elements beyond the first.
+    /// Where loads begin: elements beyond the first, or rows.
     pieces: Vec<u32>,
+    /// Steps that are loaded at once, of one row each: 1 where rows are not contiguous along the reduction.
+    depth: u32,
 }
 
 impl Operands {
     /// From the address of the thread's first element in the tile of the block's first group.
     pub(crate) fn new(base: Reg, pitch: u32, chunk: u32, pieces: Vec<u32>) -> Self {
-        Self { base, pitch, chunk, pieces }
+        Self { base, pitch, chunk, pieces, depth: 1 }
+    }
+
+    /// The same of a tile that stays contiguous along the reduction, and of rows beyond the first.
+    pub(crate) fn deep(base: Reg, pitch: u32, rows: Vec<u32>) -> Self {
+        Self { base, pitch, chunk: 1, pieces: rows, depth: DEPTH }
     }
 
     fn elements(&self) -> usize {
         self.pieces.len() * self.chunk as usize
     }
 
-    /// One step's elements, as they lie in memory.
-    fn fetch(&self, b: &mut Builder, of: Arithmetic, base: Reg, step: u32) -> Vec<Reg> {
-        let start = step * self.pitch;
-        let (ty, count) = of.fetched(self.chunk);
-        let load = |at: &u32| b.load(Space::Shared, ty, count, base, i64::from((start + at) * of.bytes()));
-        self.pieces.iter().flat_map(load).collect()
+    /// What is loaded from a step on, as it lies in memory; nothing where it was loaded with a step before.
+    fn fetch(&self, b: &mut Builder, of: Arithmetic, base: Reg, step: u32) -> Option<Vec<Reg>> {
+        let (ty, count) = of.fetched(self.chunk.max(self.depth));
+        let place = |at: u32| if self.depth > 1 { at * self.pitch + step } else { step * self.pitch + at };
+        let load = |at: &u32| b.load(Space::Shared, ty, count, base, i64::from(place(*at) * of.bytes()));
+        step.is_multiple_of(self.depth).then(|| self.pieces.iter().flat_map(load).collect())
+    }
+
+    /// One step's elements of what is loaded.
+    fn of_step(&self, loaded: &[Reg], step: u32) -> Vec<Reg> {
+        loaded.iter().skip((step % self.depth) as usize).step_by(self.depth as usize).copied().collect()
     }
 }
 
@@ -57,9 +70,12 @@ impl Multiply for Fragments {
         let parts = self.arithmetic.parts();
         let tile = rows * right.elements() * parts / self.arithmetic.lanes();
         let sets = (acc.len() / tile) as u32;
+        let (mut x_held, mut y_held) = (Vec::new(), Vec::new());
         let mut next = fetch(b, 0);
         for step in 0..self.steps {
-            let (x, y) = next;
+            x_held = next.0.unwrap_or(x_held);
+            y_held = next.1.unwrap_or(y_held);
+            let (x, y) = (left.of_step(&x_held, step), right.of_step(&y_held, step));
             let (x, y) = (self.arithmetic.rows(b, &x), self.arithmetic.columns(b, &y));
             next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
             let set = &acc[(step % sets) as usize * tile..][..tile];

@@ -25,7 +25,7 @@ mod tree;
 pub use arithmetic::Arithmetic;
 pub(crate) use arrangement::{Arrangement, chunk};
 pub(crate) use fragments::{Fragments, Operands};
-pub(crate) use loader::{Loader, Slot};
+pub(crate) use loader::{Loader, Rows, Slot};
 pub(crate) use mover::{Mover, Targets};
 pub(crate) use slices::ordered_sum;
 pub use stages::Load;

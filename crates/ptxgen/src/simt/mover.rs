@@ -22,8 +22,9 @@ impl Targets {
     /// Rows of neighbouring elements for every step of the reduction, whatever the direction that memory is contiguous in.
     fn rows(loader: &Loader, bytes: u32, target: Reg) -> Self {
         let spots = loader.slots().iter().map(|slot| (0, slot.to * bytes)).collect();
-        // Neighbours along k go to neighbouring rows of the tile.
-        Self { registers: vec![target], spots, scattered: loader.along_k.then_some(loader.pitch * bytes) }
+        // Neighbours along k go to neighbouring rows of the tile, unless they stay together.
+        let scattered = loader.along_k && loader.rows.is_none();
+        Self { registers: vec![target], spots, scattered: scattered.then_some(loader.pitch * bytes) }
     }
 
     /// The addresses so many bytes further on.

@@ -91,6 +91,9 @@ const GLANCED: f64 = 0.25;
 /// What counts as few.
 const FEW: u64 = 8;
 
+/// How well its default suits an input that a kernel is made for; see [`Problem::suits`].
+const MADE_FOR: f64 = 2.0;
+
 /// The points of a space, legal or not, up to which its legal ones are counted.
 const COUNTED: u128 = 10_000;
 
@@ -339,6 +342,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
         if order.is_empty() {
             return None;
         }
+        let order = self.led_by_special(legal, order);
+        let Some(ranker) = &self.planner.ranker else { return None };
         let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect(), expected_loss);
         self.reasons.push(sentence_of(&said));
         self.reasons.extend(advice(&said, self.planner.is_timed()));
@@ -352,6 +357,27 @@ impl<'d, 'a> Deciding<'d, 'a> {
         self.glanced = glanced.iter().map(|at| legal[*at]).collect();
         let kernels = |all: [&[usize]; 3]| all.concat().into_iter().map(|at| legal[at]).collect();
         Some((kernels([best, &new, &glanced]), kernels([&behind, &shunned, &[]])))
+    }
+
+    /// The order of a learned selector, of which a kernel takes the lead that is made for such inputs where nothing is timed: they are
+    /// rare, so that few or none of them were learned on, and a wrong guess costs several times the best.
+    fn led_by_special(&mut self, legal: &[usize], mut order: Vec<usize>) -> Vec<usize> {
+        let suits = |at: &usize| self.planner.entrants[legal[*at]].problem.suits();
+        let is_own = matches!(self.planner.ranker, Some(Ranker::Own(_)));
+        let special = order.iter().copied().max_by(|a, b| suits(a).total_cmp(&suits(b)));
+        let Some(special) = special.filter(|at| suits(at) >= MADE_FOR && suits(at) > suits(&order[0])) else {
+            return order;
+        };
+        if is_own || self.planner.is_timed() {
+            return order;
+        }
+        self.reasons.push(format!(
+            "nothing is timed, and {} is made for such inputs, so that it leads",
+            self.id(legal[special])
+        ));
+        order.retain(|at| *at != special);
+        order.insert(0, special);
+        order
     }
 
     /// Whether a kernel has few configurations.

@@ -1,7 +1,8 @@
 //! The constraints of linked parameters as one shared tree over columns of 64-bit words.
 //!
-//! A node is there only if its arithmetic was proven total: no overflow, no division by zero, one type. What cannot be
-//! proven stays an opaque constraint, evaluated point by point by core's own evaluator.
+//! A node is there only if its arithmetic was proven total: no overflow, no division by zero, one type. A quotient of integers by what
+//! may be zero is made total: it counts as zero there, and whoever makes it gets the condition under which it has a value. What cannot
+//! be proven stays an opaque constraint, evaluated point by point by core's own evaluator.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -239,12 +240,27 @@ impl Arena {
     }
 
     pub(super) fn two(&mut self, op: Two, a: Id, b: Id) -> Option<Id> {
-        let (left, right) = (self.node(a), self.node(b));
-        let vars = left.vars | right.vars;
         let divides = matches!(op, Two::FloorDiv | Two::Rem | Two::Float(Div | FloorDiv | Rem));
-        if divides && !right.is_never_zero() {
+        if divides && !self.node(b).is_never_zero() {
             return None;
         }
+        self.total(op, a, b)
+    }
+
+    /// A quotient or remainder of integers, and where it has a value, unless it has one everywhere. None for divisors of both signs.
+    pub(super) fn divided(&mut self, op: Two, a: Id, b: Id) -> Option<(Id, Option<Id>)> {
+        let (is_total, (least, _)) = (self.node(b).is_never_zero(), self.node(b).range.ints()?);
+        if is_total || least < 0 {
+            return Some((self.two(op, a, b)?, None));
+        }
+        let zero = self.int(0);
+        let defined = self.compare(CompareOp::Ne, b, zero)?;
+        Some((self.total(op, a, b)?, Some(defined)))
+    }
+
+    fn total(&mut self, op: Two, a: Id, b: Id) -> Option<Id> {
+        let (left, right) = (self.node(a), self.node(b));
+        let vars = left.vars | right.vars;
         let integers = matches!(op, Two::FloorDiv | Two::Rem);
         let range = if integers {
             two_ints(op, left.range.ints()?, right.range.ints()?)?
@@ -448,9 +464,11 @@ fn two_ints(op: Two, (a_lo, a_hi): (i64, i64), (b_lo, b_hi): (i64, i64)) -> Opti
     let most = i64::try_from(a_lo.unsigned_abs().max(a_hi.unsigned_abs())).ok()?;
     Some(match op {
         Two::FloorDiv if a_lo >= 0 && b_lo > 0 => Range::Int(a_lo / b_hi, a_hi / b_lo),
+        // By zero it is zero.
+        Two::FloorDiv if a_lo >= 0 && b_lo == 0 => Range::Int(0, a_hi),
         // Rounded away from zero, one more at most.
         Two::FloorDiv => Range::Int(-most.checked_add(1)?, most),
-        _ if a_lo >= 0 && b_lo > 0 => Range::Int(0, a_hi.min(b_hi - 1)),
+        _ if a_lo >= 0 && b_lo >= 0 => Range::Int(0, a_hi.min((b_hi - 1).max(0))),
         _ => Range::Int(b_lo.min(0), b_hi.max(0)),
     })
 }

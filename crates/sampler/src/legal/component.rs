@@ -57,8 +57,8 @@ impl<'a> Component<'a> {
     }
 
     fn expr(&mut self, e: &Expr) -> Id {
-        let mut lowering = Lowering { arena: &mut self.arena, domains: &self.domains };
-        if let Some(id) = lowering.truth(e) {
+        let mut lowering = Lowering::new(&mut self.arena, &self.domains, self.strict);
+        if let Some(id) = lowering.constraint(e) {
             return id;
         }
         let names = e.names();

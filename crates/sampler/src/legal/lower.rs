@@ -17,11 +17,71 @@ const EXACT: i64 = 1 << 53;
 pub(super) struct Lowering<'a> {
     pub(super) arena: &'a mut Arena,
     pub(super) domains: &'a [Domain<'a>],
+    /// Whether a constraint without a value is an error, and not one that does not hold.
+    pub(super) strict: bool,
+    /// Where what was translated so far has a value, unless it has one everywhere. What a truth decided before is not evaluated,
+    /// and need not have one.
+    defined: Option<Id>,
 }
 
-impl Lowering<'_> {
-    /// The truth of an expression; none where it cannot be proven to have one everywhere.
-    pub(super) fn truth(&mut self, e: &Expr) -> Option<Id> {
+impl<'a> Lowering<'a> {
+    pub(super) fn new(arena: &'a mut Arena, domains: &'a [Domain<'a>], strict: bool) -> Self {
+        Self { arena, domains, strict, defined: None }
+    }
+
+    /// Where a constraint holds; none where that cannot be proven to be known everywhere.
+    pub(super) fn constraint(&mut self, e: &Expr) -> Option<Id> {
+        let truth = self.truth(e)?;
+        match self.defined.take() {
+            Some(defined) => self.arena.nary(Nary::And, &[defined, truth]),
+            None => Some(truth),
+        }
+    }
+
+    /// What has been translated has a value only where this holds, too.
+    fn require(&mut self, condition: Option<Id>) -> Option<()> {
+        let Some(condition) = condition else { return Some(()) };
+        if self.strict {
+            return None;
+        }
+        self.defined = match self.defined {
+            Some(before) => Some(self.arena.nary(Nary::And, &[before, condition])?),
+            None => Some(condition),
+        };
+        Some(())
+    }
+
+    /// A part that is not always evaluated, and where it has a value.
+    fn part(&mut self, f: impl FnOnce(&mut Self) -> Option<Id>) -> Option<(Id, Option<Id>)> {
+        let before = self.defined.take();
+        let found = f(self);
+        let defined = std::mem::replace(&mut self.defined, before);
+        Some((found?, defined))
+    }
+
+    /// Truths one after the other, up to the one that decides: the first false one of `And`, the first true one of `Or`.
+    fn in_turn(&mut self, op: Nary, parts: &[(Id, Option<Id>)]) -> Option<Id> {
+        let mut defined = None;
+        for &(truth, own) in parts.iter().rev() {
+            let rest = match defined {
+                Some(rest) => {
+                    let decides = if op == Nary::And { self.not(truth)? } else { truth };
+                    Some(self.arena.nary(Nary::Or, &[decides, rest])?)
+                }
+                None => None,
+            };
+            defined = match (own, rest) {
+                (Some(own), Some(rest)) => Some(self.arena.nary(Nary::And, &[own, rest])?),
+                (own, rest) => own.or(rest),
+            };
+        }
+        self.require(defined)?;
+        let truths: Vec<Id> = parts.iter().map(|(truth, _)| *truth).collect();
+        self.arena.nary(op, &truths)
+    }
+
+    /// The truth of an expression where it has a value; none where that cannot be proven to be known.
+    fn truth(&mut self, e: &Expr) -> Option<Id> {
         match e {
             Expr::And(list) => self.junction(Nary::And, list),
             Expr::Or(list) => self.junction(Nary::Or, list),
@@ -57,8 +117,8 @@ impl Lowering<'_> {
     }
 
     fn junction(&mut self, op: Nary, list: &[Expr]) -> Option<Id> {
-        let parts: Option<Vec<Id>> = list.iter().map(|e| self.truth(e)).collect();
-        self.arena.nary(op, &parts?)
+        let parts: Option<Vec<_>> = list.iter().map(|e| self.part(|l| l.truth(e))).collect();
+        self.in_turn(op, &parts?)
     }
 
     /// The parameters that an expression mentions; none where one is not of the component.
@@ -86,16 +146,27 @@ impl Lowering<'_> {
         }
     }
 
-    /// An expression of one parameter, by its values.
+    /// An expression of one parameter, by its values; zero where it has none.
     fn tabulate(&mut self, e: &Expr, var: usize) -> Option<Id> {
         let domain = &self.domains[var];
         let mut words = Vec::with_capacity(domain.values.len());
         let mut kinds = Vec::with_capacity(domain.values.len());
         let compiled = e.compile(&[domain.name]).ok()?;
+        let mut defined = Vec::with_capacity(domain.values.len());
         for value in &domain.values {
-            let (kind, word) = word(compiled.eval(std::slice::from_ref(value)).ok()?)?;
+            let found = compiled.eval(std::slice::from_ref(value)).ok();
+            defined.push(found.is_some().into());
+            let Some(found) = found else {
+                words.push(0);
+                continue;
+            };
+            let (kind, word) = word(found)?;
             words.push(word);
             kinds.push(kind);
+        }
+        if defined.contains(&0) {
+            let defined = self.arena.table(var as u8, Kind::Bool, defined);
+            self.require(Some(defined))?;
         }
         let kind = *kinds.first()?;
         let kind = if kinds.iter().all(|k| *k == kind) {
@@ -119,7 +190,7 @@ impl Lowering<'_> {
             Expr::And(list) | Expr::Or(list) => {
                 // The value is that of an operand: a truth only if all of them are.
                 for part in list {
-                    let id = self.value(part)?;
+                    let (id, _) = self.part(|l| l.value(part))?;
                     if self.arena.node(id).kind != Kind::Bool {
                         return None;
                     }
@@ -136,13 +207,27 @@ impl Lowering<'_> {
             Expr::If(parts) => {
                 let [a, c, b] = &**parts;
                 let c = self.truth(c)?;
-                let (a, b) = (self.value(a)?, self.value(b)?);
-                match self.arena.constant_of(c) {
-                    Some(c) => Some(if c != 0 { a } else { b }),
-                    None => self.arena.select(c, a, b),
-                }
+                self.choice(c, a, b)
             }
         }
+    }
+
+    /// One of two by a condition: the other is not evaluated.
+    fn choice(&mut self, condition: Id, a: &Expr, b: &Expr) -> Option<Id> {
+        let ((a, a_defined), (b, b_defined)) = (self.part(|l| l.value(a))?, self.part(|l| l.value(b))?);
+        if let Some(holds) = self.arena.constant_of(condition) {
+            let (chosen, defined) = if holds != 0 { (a, a_defined) } else { (b, b_defined) };
+            self.require(defined)?;
+            return Some(chosen);
+        }
+        let otherwise = self.not(condition)?;
+        for (other, defined) in [(otherwise, a_defined), (condition, b_defined)] {
+            if let Some(defined) = defined {
+                let needed = self.arena.nary(Nary::Or, &[other, defined])?;
+                self.require(Some(needed))?;
+            }
+        }
+        self.arena.select(condition, a, b)
     }
 
     fn negative(&mut self, a: Id) -> Option<Id> {
@@ -186,8 +271,12 @@ impl Lowering<'_> {
                 self.arena.nary(Nary::Sum, &[a, b])
             }
             BinaryOp::Mul => self.arena.nary(Nary::Product, &[a, b]),
-            BinaryOp::FloorDiv => self.arena.two(Two::FloorDiv, a, b),
-            _ => self.arena.two(Two::Rem, a, b),
+            _ => {
+                let op = if op == BinaryOp::FloorDiv { Two::FloorDiv } else { Two::Rem };
+                let (id, defined) = self.arena.divided(op, a, b)?;
+                self.require(defined)?;
+                Some(id)
+            }
         }
     }
 
@@ -206,11 +295,11 @@ impl Lowering<'_> {
         let mut left = self.value(first)?;
         let mut parts = Vec::with_capacity(rest.len());
         for (op, right) in rest {
-            let right = self.value(right)?;
-            parts.push(self.compare(*op, left, right)?);
+            let (right, defined) = self.part(|l| l.value(right))?;
+            parts.push((self.compare(*op, left, right)?, defined));
             left = right;
         }
-        self.arena.nary(Nary::And, &parts)
+        self.in_turn(Nary::And, &parts)
     }
 
     fn member(&mut self, a: &Expr, list: &[Expr], negated: bool) -> Option<Id> {
