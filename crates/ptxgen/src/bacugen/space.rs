@@ -110,6 +110,8 @@ fn as_product(space: SpaceBuilder) -> SpaceBuilder {
         ("component", "sum_bytes // 2 if complex else sum_bytes"),
         ("pitch_a", "m_blk + 1"),
         ("pitch_b", "k_blk + 1"),
+        ("deep_a", "0"),
+        ("deep_b", "0"),
         ("tile_a_bytes", "pitch_a * k_blk * element"),
         ("stage_bytes", "shared"),
         ("shared_bytes", "shared"),
