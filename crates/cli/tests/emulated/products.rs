@@ -1,5 +1,6 @@
 //! Random and awkward products: results against the reference, and nothing that the emulator objects to.
 
+use crate::counts::{self, Shares};
 use crate::stand::{any_plan, check, device, input, plan, rng, run};
 use rand::Rng;
 use rayon::prelude::*;
@@ -79,6 +80,28 @@ fn asynchronous_copies_in_every_depth() {
     let configs = ["load=async,stages=2", "load=async,stages=3", "load=async,stages=4", "load=async,stages=5"];
     let cases: Vec<u64> = (0..24).collect();
     cases.par_iter().for_each(|i| check_any("k=90", configs[*i as usize % 4], 7000 + i));
+}
+
+/// Of one operand, of the other and of both: right, nothing that the emulator objects to, and counted as they run.
+#[test]
+fn tiles_that_stay_contiguous_along_the_reduction() {
+    let kinds = [
+        ("layout=nn,k=92", "load=async,vec_b=4"),
+        ("layout=tt,k=92", "load=async,vec_a=4"),
+        ("layout=tn,k=130", "load=async,vec_a=2,vec_b=2"),
+        ("layout=tn,k=92", "load=async,vec_a=4,vec_b=4"),
+        ("layout=tn,k=200", "load=async,vec_a=4,k_l=2,stages=3"),
+    ];
+    let cases: Vec<(usize, u64)> = (0..kinds.len()).flat_map(|i| (0..8).map(move |seed| (i, seed))).collect();
+    cases.into_par_iter().for_each(|(i, seed)| {
+        let ((words, config), target) = (kinds[i], TARGETS[3 + seed as usize % 4]);
+        let seed = 9000 + 10 * i as u64 + seed;
+        let (input, plan) = any(target, &format!("{words},dtype=f32,align=16"), config, seed);
+        check(target, &input, &plan, FILLINGS[seed as usize % 3], seed);
+        if target == "sm_80" {
+            counts::check(&input, &plan, Shares::LeftOut);
+        }
+    });
 }
 
 #[test]
