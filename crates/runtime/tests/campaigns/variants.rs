@@ -19,6 +19,7 @@ const FAR: &str = "scale.far";
 const BACK: &str = "scale.back";
 const NEVER: &str = "scale.never";
 const ONLY: &str = "scale.only";
+const MADE: &str = "scale.made";
 
 /// One configuration, which is better than any that walks backward.
 const ONLY_RULE: &str = "width == 4 and unroll == 4 and chunks == 8 and prefetch == 16 and order == 'forward'";
@@ -33,7 +34,8 @@ fn kernel(name: &'static str) -> Erased<ScaleKernel> {
         ONLY => ONLY_RULE,
         _ => "width <= 16",
     };
-    Erased::new(ScaleKernel::new().restricted(rule).named(name))
+    let suits = if name == MADE { 2.0 } else { 0.0 };
+    Erased::new(ScaleKernel::new().restricted(rule).named(name).suiting(suits))
 }
 
 /// Ranks by names; asks for what is not there, too.
@@ -52,6 +54,8 @@ struct Setup {
     kernels: Vec<&'static str>,
     measure: Option<AnalyticMeasure>,
     selector: Option<Says>,
+    /// Whether that was learned, and is not the caller's own.
+    is_learned: bool,
     most: usize,
     cache: Option<PlanCache>,
     predictor: Option<Formula<Seconds>>,
@@ -67,6 +71,7 @@ impl Setup {
             kernels: kernels.to_vec(),
             measure: Some(AnalyticMeasure::new(device()).checked_on(toy::host_device())),
             selector: None,
+            is_learned: false,
             most: 3,
             cache: None,
             predictor: None,
@@ -93,12 +98,18 @@ impl Setup {
             origin: None,
             sampler: Box::new(Uniform::new(100_000)),
         });
+        let variants: Vec<String> = self.kernels.iter().map(|name| (*name).to_owned()).collect();
+        let ranker = |says| match self.is_learned {
+            true => Ranker::Transferred { selector: says, variants: &variants, inputs: 200 },
+            false => Ranker::Own(says),
+        };
+        let ranker = self.selector.as_ref().map(|says| ranker(says));
         let searched = &mut self.searched;
         let mut planner = VariantPlanner {
             entrants: entrants.collect(),
             left_out: Vec::new(),
             notes: Vec::new(),
-            ranker: self.selector.as_ref().map(|own| Ranker::Own(own)),
+            ranker,
             most: self.most,
             device: &device,
             measure: self.measure.as_mut().map(|m| m as &mut dyn Measure),
@@ -119,6 +130,19 @@ impl Setup {
 
 fn names(planned: &Planned) -> Vec<(&str, bool)> {
     planned.decision.variants.iter().map(|v| (v.name.as_str(), v.measured_s.is_some())).collect()
+}
+
+#[test]
+fn a_kernel_made_for_an_input_leads_what_was_learned_where_nothing_is_timed() {
+    for (is_learned, is_timed, first) in [(true, false, MADE), (false, false, NEAR), (true, true, NEAR)] {
+        let selector = Some(Says(&[NEAR, MADE]));
+        let mut setup = Setup { selector, is_learned, most: 1, ..Setup::new(&[NEAR, MADE]) };
+        setup.measure = setup.measure.filter(|_| is_timed);
+        let planned = setup.plan("n=1000").unwrap();
+        assert_eq!(planned.kernel.as_str(), first, "{}", planned.reason);
+        let says = planned.reason.to_lowercase().contains("nothing is timed, and scale.made is made for such inputs");
+        assert_eq!(says, first == MADE, "{}", planned.reason);
+    }
 }
 
 #[test]

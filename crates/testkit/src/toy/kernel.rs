@@ -53,6 +53,7 @@ pub struct ScalePlan {
 pub struct ScaleKernel {
     id: KernelId,
     space: ParamSpace,
+    suits: f64,
 }
 
 impl Default for ScaleKernel {
@@ -75,13 +76,19 @@ impl ScaleKernel {
             .rule("chunk", RuleGroup::Implementation, "chunks == 1 or n >= chunks * width", "no chunk is empty")
             .build()
             .expect("the toy space is well formed");
-        Self { id: KernelId::new("scale.toy"), space }
+        Self { id: KernelId::new("scale.toy"), space, suits: 0.0 }
     }
 
     /// The kernel under another name: another variant of the computation.
     #[must_use]
     pub fn named(self, id: &'static str) -> Self {
         Self { id: KernelId::new(id), ..self }
+    }
+
+    /// The kernel with what its default says of how well it suits an input; 0 before.
+    #[must_use]
+    pub fn suiting(self, suits: f64) -> Self {
+        Self { suits, ..self }
     }
 
     /// The kernel with one more rule.
@@ -132,6 +139,10 @@ impl Kernel for ScaleKernel {
         let config = ScaleConfig::of(at);
         out.extend([config.width, config.unroll, config.chunks, config.prefetch].map(|v| v as f32));
         out.push(f32::from(u8::from(config.backward)));
+    }
+
+    fn suits(&self, _: &DeviceSpec, _: &ScaleInput) -> f64 {
+        self.suits
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &ScaleInput, space: &BoundSpace) -> Option<Point> {
