@@ -11,7 +11,7 @@ pub(crate) const DEPTH: u32 = 4;
 
 /// Says which tiles stay contiguous along the reduction (`deep_a`, `deep_b`): asynchronous copies of several elements do not transpose.
 /// A thread has rows of `chunk` neighbours.
-pub(crate) fn deep(space: SpaceBuilder, side: &str, along_k: &str, chunk: &str) -> SpaceBuilder {
+fn stays(space: SpaceBuilder, side: &str, along_k: &str, chunk: &str) -> SpaceBuilder {
     use RuleGroup::Implementation;
     let (deep, name) = (format!("deep_{side}"), |rule: &str| format!("{rule}_{side}"));
     let steps = format!("{deep} == 0 or (element == {DEPTH} and lanes == 1 and u % ({DEPTH} * k_l) == 0)");
@@ -64,8 +64,6 @@ pub(crate) fn rules(
          and {other} % {down} == 0"
     );
     let idle = format!("4 * {contiguous} * {other} >= {vec} * threads or {vec} == 1");
-    let transposed = format!("load != 'async' or {vec} == 1 or not ({along_k})");
-    let is_refused = "an asynchronous copy does not transpose";
     let narrow = format!("load != 'async' or {vec} * element >= 4");
     let unaligned = "vectors lie at multiples of their size, and none lies across the end";
     let many = "a thread that loads so much computes on too little";
@@ -86,8 +84,11 @@ pub(crate) fn rules(
         .rule(&name("many_loads"), Guideline, &format!("{loads} <= 16"), many)
         .rule(&name("idle_loaders"), Guideline, &idle, "narrower loads keep more threads busy");
     match deep {
-        Some(chunk) => self::deep(space, side, along_k, chunk),
-        None => space.rule(&name("transposed_copy"), Hardware, &transposed, is_refused),
+        Some(chunk) => stays(space, side, along_k, chunk),
+        None => {
+            let transposed = format!("load != 'async' or {vec} == 1 or not ({along_k})");
+            space.rule(&name("transposed_copy"), Hardware, &transposed, "an asynchronous copy does not transpose")
+        }
     }
 }
 

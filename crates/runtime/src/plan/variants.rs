@@ -342,16 +342,16 @@ impl<'d, 'a> Deciding<'d, 'a> {
         if order.is_empty() {
             return None;
         }
-        let order = self.led_by_special(legal, order);
-        let Some(ranker) = &self.planner.ranker else { return None };
+        let is_own = matches!(ranker, Ranker::Own(_));
         let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect(), expected_loss);
         self.reasons.push(sentence_of(&said));
         self.reasons.extend(advice(&said, self.planner.is_timed()));
         self.selection = Some(said);
+        let order = if is_own || self.planner.is_timed() { order } else { self.led_by_special(legal, order) };
         let rest: Vec<usize> = (0..legal.len()).filter(|at| !order.contains(at)).collect();
         let (best, behind) = order.split_at(order.len().min(self.planner.most.max(1)));
         // A learned selector says nothing of kernels that it has never seen; one's own left them out.
-        let (new, shunned) = if matches!(ranker, Ranker::Own(_)) { (vec![], rest) } else { (rest, vec![]) };
+        let (new, shunned) = if is_own { (vec![], rest) } else { (rest, vec![]) };
         let is_glanced = |at: &usize| self.planner.is_timed() && self.has_few(legal[*at]);
         let (glanced, behind): (Vec<usize>, Vec<usize>) = behind.iter().partition(|at| is_glanced(at));
         self.glanced = glanced.iter().map(|at| legal[*at]).collect();
@@ -363,14 +363,10 @@ impl<'d, 'a> Deciding<'d, 'a> {
     /// rare, so that few or none of them were learned on, and a wrong guess costs several times the best.
     fn led_by_special(&mut self, legal: &[usize], mut order: Vec<usize>) -> Vec<usize> {
         let suits = |at: &usize| self.planner.entrants[legal[*at]].problem.suits();
-        let is_own = matches!(self.planner.ranker, Some(Ranker::Own(_)));
         let special = order.iter().copied().max_by(|a, b| suits(a).total_cmp(&suits(b)));
         let Some(special) = special.filter(|at| suits(at) >= MADE_FOR && suits(at) > suits(&order[0])) else {
             return order;
         };
-        if is_own || self.planner.is_timed() {
-            return order;
-        }
         self.reasons.push(format!(
             "nothing is timed, and {} is made for such inputs, so that it leads",
             self.id(legal[special])
