@@ -36,6 +36,13 @@ const LITTLE: usize = 32;
 /// Sizes of the second-level cache beyond which operands that several tiles read come from memory each time.
 const NEAR: usize = 3;
 
+/// Elements of C up to which operands may also come from the last-level cache each time, where vectors are less than a line: other kernels
+/// transpose there by instructions that a core has few of.
+const FEW: usize = 512;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 impl CpuDot {
     /// The kernel with its space.
     pub fn new() -> Self {
@@ -108,11 +115,15 @@ impl Kernel for CpuDot {
 
     /// Vectors times matrices, and dot products: other kernels have whole vectors along a side of a few elements.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
-        let lanes = device.fact("vec_max").map_or(4, |bytes| bytes as usize / input.dtype().size());
+        let vector = device.fact("vec_max").map_or(16, |bytes| bytes as usize);
+        let lanes = vector / input.dtype().size();
         let (short, long) = (input.m.min(input.n), input.m.max(input.n));
         let few = (short <= 1 && long > LITTLE) || (4 * short <= 3 * lanes && input.k >= LONG);
         let cache = device.fact("l2_bytes").map_or(512 << 10, |bytes| bytes as usize);
-        let is_near = (short + long).saturating_mul(input.k * input.dtype().size()) <= NEAR * cache;
+        let bytes = (short + long).saturating_mul(input.k * input.dtype().size());
+        let last = device.fact("l3_bytes").map_or(0, |bytes| bytes as usize);
+        let is_cheap = vector < LINE && short * long <= FEW && bytes <= last / 2;
+        let is_near = bytes <= NEAR * cache || is_cheap;
         if few || (long <= LITTLE && input.k >= VERY_LONG && is_near) { 2.0 } else { 0.0 }
     }
 

@@ -45,6 +45,8 @@ struct Facts {
     /// Whether C is written and not read, and whether whole vectors of it are aligned.
     writes_only: bool,
     aligned: bool,
+    /// Rows of the longer operand, as it lies along k, that are read side by side.
+    rows: usize,
 }
 
 impl Facts {
@@ -56,6 +58,8 @@ impl Facts {
             DType::Bf16 => fact("avx512_bf16", 0) == 1,
             _ => false,
         };
+        let l1 = fact("l1d_bytes", 32 << 10);
+        let pitch = es * if input.m >= input.n { input.lda } else { input.ldb };
         Self {
             m: input.m.max(1),
             n: input.n.max(1),
@@ -65,11 +69,12 @@ impl Facts {
             es,
             parts: Numbers::of(input.dtype(), native).parts(),
             lanes: (fact("vec_max", 16) / es).max(1),
-            l1: fact("l1d_bytes", 32 << 10),
+            l1,
             l2: fact("l2_bytes", 512 << 10),
             l3: fact("l3_bytes", 8 << 20),
             writes_only: input.beta == ScalarClass::Zero,
             aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
+            rows: rows(pitch, l1),
         }
     }
 
@@ -96,12 +101,13 @@ impl Facts {
     /// The axis that a rough account of a core's cycles finds cheapest for a product that is read once or twice: multiply-adds by whole
     /// vectors, transposing what vectors run along where it lies along k, and transposing tiles of C.
     fn cheaper_axis(&self) -> Axis {
+        let gathered = if self.lanes * self.es < LINE { GATHERED_NARROW } else { GATHERED };
         let cycles = |axis: Axis| {
             let (v, s) = self.sides(axis);
             let multiplied = tile_cycles(self, v, s, best_tile(self, v, s)) * self.k as f64;
             let line = LINE / self.es;
             let packed =
-                if self.is_contiguous(axis) { 0.0 } else { GATHERED * (v * self.k.max(line) * self.es) as f64 };
+                if self.is_contiguous(axis) { 0.0 } else { gathered * (v * self.k.max(line) * self.es) as f64 };
             let stored = if axis == Axis::M { 0.0 } else { TRANSPOSED * (v * s * self.es) as f64 };
             let stalled = if axis == Axis::M && !self.writes_only && v < self.lanes { STALLED * s as f64 } else { 0.0 };
             multiplied + packed + stored + stalled
@@ -189,6 +195,13 @@ const ROWS: usize = 12;
 /// Bytes of a page: a processor prefetches within one.
 const PAGE: usize = 4096;
 
+/// Rows that are read side by side: as many as a first-level cache has ways, which a page each, where they all fall into one set of it.
+fn rows(pitch: usize, l1: usize) -> usize {
+    let ways = (l1 / PAGE).max(1);
+    let apart = (pitch % PAGE).min(PAGE - pitch % PAGE);
+    if apart * ways < LINE { ROWS.min(ways) } else { ROWS }
+}
+
 /// Beyond all values of a parameter.
 const ALL: usize = 1 << 20;
 
@@ -243,7 +256,8 @@ impl Choice {
         let common = Self { axis, threads, ..Self::large(f) };
         if along_k {
             // As few rows at once as a processor follows by itself, from end to end.
-            let tile = best_tile(f, short, ROWS);
+            let (vectors, across) = best_tile(f, short, f.rows);
+            let tile = (vectors, across.min(f.rows));
             let pack_v = !f.is_contiguous(axis);
             // A processor runs ahead in long rows by itself.
             let prefetch = if f.k * f.es < PAGE / 2 { 8 } else { 0 };
@@ -399,9 +413,10 @@ fn descending(param: &Param, most: usize) -> Vec<Value> {
 /// Bytes of a cache line: of a row as much is fetched, however short it is.
 const LINE: usize = 64;
 
-/// Cycles of transposing a byte of a tile of C, and one of an operand, whose rows lie apart.
+/// Cycles of transposing a byte of a tile of C, and one of an operand, whose rows lie apart; the latter where vectors are less than a line.
 const TRANSPOSED: f64 = 0.07;
 const GATHERED: f64 = 0.15;
+const GATHERED_NARROW: f64 = 0.2;
 
 /// Cycles of reading a column of C that fills part of a vector, the rest of which was written a moment ago as the next one.
 const STALLED: f64 = 16.0;

@@ -6,7 +6,7 @@ use crate::codegen::vector::Width;
 use crate::geometry::{Frame, Operand};
 use crate::scalar::Float;
 use crate::split::Split;
-use tilewright_ops::gemm::{GemmInput, ScalarClass};
+use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
 
 /// Alignment of a thread's panel, in bytes.
 const ALIGN: usize = 64;
@@ -39,6 +39,24 @@ pub(crate) struct Blueprint {
     pub(super) c_s: i64,
     /// From a product of a batch to the next, of `v`, `s` and C.
     pub(super) strides: [i64; 3],
+}
+
+/// The input as what it is also, where the only step of an operand lies tight: stored the way that vectors are loaded from.
+pub(super) fn straightened(input: &GemmInput) -> GemmInput {
+    let mut input = input.clone();
+    let (a, b) = (input.layout.a_transposed(), input.layout.b_transposed());
+    if input.k == 1 {
+        let (along_a, along_b) = (a && input.lda == 1, !b && input.ldb == 1);
+        input.layout = match (a && !along_a, b || along_b) {
+            (false, false) => Layout::Nn,
+            (false, true) => Layout::Nt,
+            (true, false) => Layout::Tn,
+            (true, true) => Layout::Tt,
+        };
+        input.lda = if along_a { input.m } else { input.lda };
+        input.ldb = if along_b { input.n } else { input.ldb };
+    }
+    input
 }
 
 impl Blueprint {

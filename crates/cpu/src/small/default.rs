@@ -28,13 +28,18 @@ const TILE: f64 = 4.0;
 const PANEL: f64 = 20.0;
 /// Cycles of a vector that a panel of half the first-level cache or more takes beside: written to the second-level one, and read again.
 const FAR: f64 = 1.0;
+/// Cycles for which a vector that lies in two lines holds the others up, on a core whose vectors are half a line.
+const LATE: f64 = 0.3;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let shape = Shape::of(space);
     let writes = shape.as_ref().is_some_and(|s| writes_columns([s.m, s.n, s.k], s.element));
-    let best = shape.as_ref().and_then(Shape::best).map(|best| if writes { best.in_long_runs() } else { best });
+    let best = shape
+        .as_ref()
+        .and_then(Shape::best)
+        .map(|best| if writes { shape.as_ref().map_or(best, |shape| shape.in_long_runs(best)) } else { best });
     let shares = shape.iter().zip(&best).any(|(shape, tiling)| shape.code(tiling) > SHARED);
     let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
     let chosen = |of: &dyn Fn(&Tiling) -> usize| best.iter().map(|b| Value::Int(of(b) as i64)).collect::<Vec<_>>();
@@ -90,20 +95,14 @@ struct Tiling {
     k_l: usize,
 }
 
-impl Tiling {
-    /// Of as many vectors as there may be side by side: a tile writes longer runs of each column.
-    fn in_long_runs(self) -> Self {
-        if self.along_n || self.vec < 64 { self } else { Self { vectors: 4, n_s: 6, k_l: 1, ..self } }
-    }
-}
-
 impl Shape {
     fn of(space: &BoundSpace) -> Option<Self> {
         let int = |name| space.symbols().get(name).and_then(Value::as_int).and_then(|x| usize::try_from(x).ok());
         let is = |name| space.symbols().get(name) == Some(&Value::Bool(true));
         let ld = [int("lda")?, int("ldb")?, int("ldc")?];
-        let (a_along, b_along) = (!is("transpose_a"), is("transpose_b"));
         let (m, n, k) = (int("m")?, int("n")?, int("k")?);
+        let tight = |ld| k == 1 && ld == 1;
+        let (a_along, b_along) = (!is("transpose_a") || tight(ld[0]), is("transpose_b") || tight(ld[1]));
         Some(Self {
             m,
             n,
@@ -130,6 +129,15 @@ impl Shape {
             }
         }
         best.map(|(_, tiling)| tiling)
+    }
+
+    /// Of as many vectors as there may be side by side, where nothing has to be transposed: a tile writes longer runs of each column.
+    fn in_long_runs(&self, best: Tiling) -> Tiling {
+        if !self.a_along {
+            return best;
+        }
+        let (vec, n_s) = (self.vec_max, if self.vec_max >= 64 { 6 } else { 3 });
+        Tiling { along_n: false, vec, lanes: vec / self.element, vectors: 4, n_s: n_s.min(self.n), k_l: 1 }
     }
 
     /// Those that registers and rules leave.
@@ -192,7 +200,8 @@ impl Shape {
         let apart = if vectors > 1.0 || self.vec_max < 64 { wide } else { 0.0 };
         let instructions = vectors + apart + vectors * wide;
         let loads = vectors * (1.0 + crossed) + wide;
-        let step = (vectors * wide / UNITS).max(loads / UNITS).max(instructions / ISSUED);
+        let late = if self.vec_max < 64 { vectors * crossed * LATE } else { 0.0 };
+        let step = (vectors * wide / UNITS).max(loads / UNITS).max(instructions / ISSUED) + late;
         let beside = (1.0 + AHEAD / (k.max(1.0) * instructions)).min(tiles);
         let waits = LATENCY * k / sets / beside;
         let sums = (sets - 1.0) * vectors * wide / UNITS;

@@ -1,6 +1,6 @@
 //! The kernel.
 
-use super::blueprint::Blueprint;
+use super::blueprint::{self, Blueprint};
 use super::default;
 use super::host::HostSmall;
 use super::space::{Config, description};
@@ -67,7 +67,7 @@ impl Kernel for CpuSmall {
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         let config = Config::of(at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu-small"));
         let evex = device.facts.get("vec_max").is_some_and(|bytes| *bytes >= Width::Z.bytes() as i64);
-        SmallPlan { blueprint: Blueprint::new(input.clone(), config, evex) }
+        SmallPlan { blueprint: Blueprint::new(blueprint::straightened(input), config, evex) }
     }
 
     fn generate(&self, plan: &SmallPlan) -> Program {
@@ -87,7 +87,7 @@ impl Kernel for CpuSmall {
     /// write long columns of a C beyond the first-level cache, who writes them from end to end is ahead, which a panel of A prevents.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let writes = default::writes_columns([input.m, input.n, input.k], input.dtype().size());
-        if writes && input.layout.a_transposed() {
+        if writes && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);

@@ -12,9 +12,13 @@ use super::blueprint::Blueprint;
 use super::code::{Code, Operands};
 use super::host::{bits, constants};
 use super::routine::{Constants, assemble};
+use super::space::Config;
 use super::{CpuSmall, SmallPlan};
+use crate::config::Axis;
 use crate::interpreter::{Fault, Machine, Memory, Rights};
 use crate::proofs::{any_plan, device};
+use std::sync::Arc;
+use tilewright_core::problem::{Bound, Problem};
 
 /// Allows each stored column of each product on its own, so that what lies between is out of bounds.
 fn allow(
@@ -78,7 +82,7 @@ fn run_portably(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -
 
 prop_compose! {
     fn inputs()(
-        sizes in (1usize..36, 1usize..36, 1usize..40),
+        sizes in (1usize..36, 1usize..36, prop_oneof![1 => Just(1usize), 4 => 1usize..40]),
         pads in (0usize..3, 0usize..3, 0usize..3),
         (layout, double) in (0usize..4, any::<bool>()),
         (alpha, beta) in (0usize..2, 0usize..3),
@@ -155,4 +159,25 @@ fn a_read_beyond_the_operand_is_a_fault() {
     let shorter = GemmInput::new(16, 6, 7, DType::F32, Layout::Nt);
     let mut work = Gemm.workload(&input, Filling::Real, 1);
     assert!(matches!(interpret(&plan.blueprint, &shorter, &mut work), Err(Fault::Read { .. })));
+}
+
+/// Products that do little but write C: whichever way the only step of A and B is stored, nothing is copied, and columns are written from
+/// end to end by tiles of four vectors.
+#[test]
+fn outer_products_write_long_runs_of_columns() {
+    for (vec, n_s) in [(32usize, 3), (64, 6)] {
+        for (dtype, layout) in [DType::F32, DType::F64].into_iter().flat_map(|d| Layout::ALL.map(|l| (d, l))) {
+            let input = GemmInput::new(509, 511, 1, dtype, layout);
+            let device = Arc::new(device(vec as i64, 1));
+            let problem = Bound::new(Arc::new(CpuSmall::new()), device, input.clone()).unwrap();
+            let point = problem.default_point().unwrap();
+            let Config { axis, vec: wide, vectors, n_s: across, broadcast, packs, .. } =
+                problem.plan(&problem.space().check(&point).unwrap()).blueprint.config;
+            assert_eq!(
+                (axis, wide, vectors, across, broadcast, packs),
+                (Axis::M, vec, 4, n_s, true, false),
+                "{input:?}"
+            );
+        }
+    }
 }

@@ -111,7 +111,10 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .define("axis_n", "1 if axis == 'n' else 0")
         .define("rows", "m if axis == 'm' else n")
         .define("columns", "n if axis == 'm' else m")
-        .define("contiguous_a", "not transpose_a if axis == 'm' else transpose_b")
+        // The neighbours of a single step touch, whichever way it is stored.
+        .define("tight_a", "k == 1 and lda == 1")
+        .define("tight_b", "k == 1 and ldb == 1")
+        .define("contiguous_a", "not transpose_a or tight_a if axis == 'm' else transpose_b or tight_b")
         .define("lanes", "vec // element")
         .define("vectors", "m_s // lanes")
         .define("registers", &registers)
