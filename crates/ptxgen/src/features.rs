@@ -1,6 +1,6 @@
 //! What instructions ask of the target and of the version of PTX.
 
-use crate::ir::{Arith, Caching, Inst, MmaKind, Module, Type, for_each_inst};
+use crate::ir::{Arith, Caching, CopyThrough, Inst, MmaKind, Module, Type, for_each_inst};
 use crate::target::Version;
 
 /// A feature that not every target has.
@@ -18,10 +18,12 @@ pub struct Feature {
 pub fn needs(inst: &Inst) -> Option<Feature> {
     let feature = |name, sm, version: (u8, u8)| Some(Feature { name, sm, version: Version(version.0, version.1) });
     match inst {
+        Inst::CpAsync { through: CopyThrough::SecondByLine, .. } => feature("cp.async by lines", 80, (7, 4)),
         Inst::CpAsync { .. } | Inst::CpAsyncCommit | Inst::CpAsyncWait { .. } => feature("cp.async", 80, (7, 0)),
         Inst::Mma { kind: MmaKind::F64Deep, .. } => feature("mma.sync of f64, 16 deep", 90, (7, 8)),
         Inst::Mma { .. } => feature("mma.sync", 80, (7, 0)),
         Inst::Ldmatrix { .. } => feature("ldmatrix", 75, (6, 5)),
+        Inst::Fence { lighter: true } => feature("fence.acq_rel", 70, (6, 0)),
         Inst::Red { ty: Type::F64, .. } | Inst::Atom { ty: Type::F64, .. } => feature("atomic add of f64", 60, (5, 0)),
         Inst::RoundTf32 { .. } => feature("rounding to tf32", 80, (7, 0)),
         Inst::Cvt { to: Type::Bf16, .. } => feature("rounding to bf16", 80, (7, 0)),

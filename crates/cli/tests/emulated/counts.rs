@@ -100,7 +100,8 @@ fn whole_tiles_and_edges() {
 fn random(seed: u64) {
     let mut rng = rng(seed);
     let limits = InputLimits { max_flops: 3e5, max_bytes: 1e6 };
-    let extra = ["", "", "k_g=3", "load=async", "k_l=2", "split=atomic,k_g=2"][seed as usize / 2 % 6];
+    let extra =
+        ["", "", "k_g=3", "load=async", "k_l=2", "split=atomic,k_g=2", "split=ticket,k_g=3"][seed as usize / 2 % 7];
     let fixed = Config::parse(["dtype=f32", "dtype=f64"][seed as usize % 2]).unwrap();
     for _ in 0..100 {
         let input = Gemm.draw_awkward(&fixed, &limits, &mut || rng.random()).unwrap();

@@ -138,6 +138,10 @@ fn epilogues() {
                     cases.push((format!("{types},bias={bias},activation={activation},{more}"), ""));
                 }
                 cases.push((format!("{types},bias={bias},activation={activation},k=80"), "k_g=2,split=ordered"));
+                cases.push((
+                    format!("{types},bias={bias},activation={activation},k=80,beta=other"),
+                    "k_g=2,split=ticket",
+                ));
                 cases
                     .push((format!("{types},bias={bias},activation={activation},k=80,batch=2"), "k_g=3,split=ordered"));
             }
@@ -153,10 +157,10 @@ fn epilogues() {
 fn counts_of_every_type_and_epilogue() {
     let types = [&HALVES[..], &["dtype=c32", "dtype=c64"], &PAIRS].concat();
     let more = ["", ",bias=row", ",bias=column", ""];
-    let configs = ["", "k_g=2,split=ordered", "load=async", "k_l=2", "k_g=2,split=atomic"];
-    (0..80u64).into_par_iter().for_each(|i| {
+    let configs = ["", "k_g=2,split=ordered", "load=async", "k_l=2", "k_g=2,split=atomic", "k_g=2,split=ticket"];
+    (0..96u64).into_par_iter().for_each(|i| {
         let at = i as usize;
-        let config = configs[at / 8 % 5];
+        let config = configs[at / 8 % 6];
         // Sums in parts are neither rounded nor finished.
         let more = if config.contains("atomic") { "" } else { more[at / 4 % 4] };
         let types = if config.contains("atomic") {

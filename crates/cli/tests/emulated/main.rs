@@ -11,3 +11,4 @@ mod elements;
 mod matrices;
 mod products;
 mod stand;
+mod tickets;

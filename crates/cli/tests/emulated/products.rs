@@ -66,7 +66,9 @@ fn split_reductions_with_every_scalar_and_layout() {
     let mut cases = Vec::new();
     for layout in ["nn", "nt", "tn", "tt"] {
         for beta in ["0", "1", "other"] {
-            for config in ["k_g=2,split=ordered", "k_g=5,split=atomic", "k_g=3,k_l=2,split=ordered", "k_l=4,k_s=2"] {
+            let tickets = ["k_g=2,split=ticket", "k_g=3,k_l=2,split=ticket"];
+            let others = ["k_g=2,split=ordered", "k_g=5,split=atomic", "k_g=3,k_l=2,split=ordered", "k_l=4,k_s=2"];
+            for config in tickets.into_iter().chain(others) {
                 cases.push((format!("layout={layout},beta={beta},alpha=other,k=70"), config));
             }
         }
@@ -110,6 +112,8 @@ fn ordered_sums_leave_the_same_bytes_however_blocks_are_scheduled() {
         ("m=40,n=24,k=300,beta=other", "k_g=6,split=ordered"),
         ("m=33,n=21,k=257,dtype=f64,layout=tt,beta=1,batch=2", "k_g=4,split=ordered"),
         ("m=64,n=32,k=256,layout=nt", "k_g=8,split=ordered,k_l=2"),
+        ("m=40,n=24,k=300,beta=other", "k_g=6,split=ticket"),
+        ("m=65,n=33,k=257,dtype=f64,layout=tt,beta=1", "k_g=4,split=ticket,k_l=2"),
     ] {
         let input = input(words);
         let program = any_plan("sm_80", &input, config, &mut rng(9)).unwrap().program([0; 3]);
@@ -143,7 +147,9 @@ fn nothing_is_multiplied_where_alpha_is_0() {
 #[test]
 fn what_is_not_finite_spreads_as_in_blas() {
     // One NaN in A reaches its row of C, an infinity in B its column, also where they meet zeros, tiles end and slices do.
-    for config in ["", "k_g=3,split=ordered", "k_g=3,split=atomic", "k_l=2", "load=async,stages=3"] {
+    for config in
+        ["", "k_g=3,split=ordered", "k_g=3,split=atomic", "k_g=3,split=ticket", "k_l=2", "load=async,stages=3"]
+    {
         let (seed, words) = (11, "m=37,n=29,k=150,layout=nt,beta=0");
         let (input, mut work) = (input(words), Gemm.workload(&input(words), Filling::Exact, 2));
         (0..work.buffers[B].len()).for_each(|i| work.buffers[B].set_f64(i, 0.0));

@@ -242,6 +242,9 @@ impl<'a> Walk<'a> {
         if let Inst::ToGlobal { src, .. } = inst {
             self.buffers.push(self.meanings.of((*src).into()));
         }
+        if let Inst::Mov { src: Operand::Tickets, .. } = inst {
+            self.buffers.push(self.meanings.of(Operand::Tickets));
+        }
         self.meanings.step(inst, &self.entry.params);
         self.learn(inst, &accesses)
     }

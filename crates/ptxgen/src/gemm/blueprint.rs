@@ -125,6 +125,11 @@ impl Blueprint {
         self.shared_bytes > 48 << 10
     }
 
+    /// Registers of a column of a thread's sums.
+    pub(crate) fn column(&self) -> usize {
+        self.config.m_s as usize * self.arithmetic.parts()
+    }
+
     pub(crate) fn is_async(&self) -> bool {
         self.config.load == Load::Async
     }

@@ -14,6 +14,8 @@ pub enum Split {
     Ordered,
     /// Atomic additions to C in the order of arrival, after C was scaled by beta.
     Atomic,
+    /// Partial sums in the workspace, added in order by the block of a tile that comes last: the same bytes every time, in one launch.
+    Ticket,
 }
 
 /// Which way neighbouring blocks lie.
@@ -39,7 +41,11 @@ pub enum Bounds {
 impl Split {
     /// By its word.
     pub(crate) fn of(word: Val<'_>) -> Self {
-        if word == Val::Str("atomic") { Self::Atomic } else { Self::Ordered }
+        match word {
+            Val::Str("atomic") => Self::Atomic,
+            Val::Str("ticket") => Self::Ticket,
+            _ => Self::Ordered,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::blueprint::Blueprint;
 use super::frame::{Block, Params, Template};
 use super::load::Side;
-use super::store;
+use super::{store, ticket};
 use crate::ir::{Builder, Entry, Module, Operand, Reg, Type};
 use crate::simt::{Fragments, Loader, Operands, Reduction};
 
@@ -42,8 +42,16 @@ pub(crate) fn module_of(
     let mut params = b.block("parameters", |b| bp.frame().params(b));
     let at = b.block("position", |b| position(b, bp, &mut params));
     let acc = product(&mut b, &params, &at);
-    b.block("store", |b| store::store(b, bp, &params, &at, &acc));
+    let frame = bp.frame();
+    match params.of_partial_sums() {
+        Some(partial) => {
+            b.block("store", |b| store::store(b, bp, &frame.partial(), &partial, &at, &acc));
+            b.block("ticket", |b| ticket::finish(b, bp, &params, &at));
+        }
+        None => b.block("store", |b| store::store(b, bp, &frame, &params, &at, &acc)),
+    }
     let entry = Entry {
+        tickets: if frame.takes_tickets() { ticket::TILES } else { 0 },
         max_registers: Some(bp.registers_allowed()),
         shared_bytes: bp.shared_bytes,
         dynamic_shared: bp.dynamic_shared(),

@@ -25,7 +25,7 @@ const MORE: [&str; 15] = [
     "body",
     "tail",
 ];
-const FLAGS: [&str; 5] = ["load_nc", "load_async", "atomic", "raster_n", "whole"];
+const FLAGS: [&str; 6] = ["load_nc", "load_async", "atomic", "ticket", "raster_n", "whole"];
 
 /// What a model sees of a product.
 pub(crate) fn names() -> Vec<Feature> {
@@ -114,6 +114,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.l
         c.load == Load::Nc,
         c.load == Load::Async,
         c.k_g > 1 && c.split == Split::Atomic,
+        c.k_g > 1 && c.split == Split::Ticket,
         c.raster == Raster::N,
         c.bounds == Bounds::Whole,
     ];

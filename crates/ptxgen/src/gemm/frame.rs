@@ -69,6 +69,7 @@ pub(crate) struct Elements {
 }
 
 /// Registers that hold the parameters.
+#[derive(Clone, Copy)]
 pub(crate) struct Params {
     pub(crate) a: Reg,
     pub(crate) b: Reg,
@@ -85,10 +86,29 @@ pub(crate) struct Params {
     slice: Option<Reg>,
     /// Bytes from one product of a batch to the next, of A, B and C.
     strides: Option<[Reg; 3]>,
-    /// Bytes of the partial sums of one slice.
+    /// Bytes of the partial sums of one slice, where a kernel of its own sums them.
     slab: Option<Reg>,
+    /// Where partial sums lie that the last block of a tile sums.
+    pub(crate) work: Option<Work>,
     /// What is added to results, where they are stored.
     pub(crate) bias: Option<Reg>,
+}
+
+/// Partial sums beside C.
+#[derive(Clone, Copy)]
+pub(crate) struct Work {
+    /// Those of the first slice, and of the block's own.
+    pub(crate) first: Reg,
+    own: Reg,
+    /// Bytes from slice to slice.
+    pub(crate) slab: Reg,
+}
+
+impl Params {
+    /// As blocks store partial sums that one of them will sum; `None` where they store something else.
+    pub(crate) fn of_partial_sums(&self) -> Option<Self> {
+        self.work.map(|work| Self { c: work.own, ldc: self.m, bias: None, ..*self })
+    }
 }
 
 /// Where a block stands.
@@ -98,6 +118,8 @@ pub(crate) struct Block {
     /// First row and column of the block's tile.
     pub(crate) m0: Reg,
     pub(crate) n0: Reg,
+    /// Which slice of the reduction; `None` where there is one.
+    pub(crate) slice: Option<Reg>,
     /// First step of the slice; `None` for the first.
     pub(crate) k0: Option<Reg>,
     /// Stages of the slice, at least one.
@@ -129,6 +151,34 @@ impl Frame {
     /// Whether what blocks store is summed by a kernel of its own.
     pub(crate) fn ordered(&self) -> bool {
         self.k_g > 1 && self.split == Split::Ordered
+    }
+
+    /// Whether the last block of each tile sums what all of them store beside C.
+    pub(crate) fn takes_tickets(&self) -> bool {
+        self.k_g > 1 && self.split == Split::Ticket
+    }
+
+    /// The same of blocks that store partial sums.
+    pub(crate) fn partial(&self) -> Self {
+        Self { split: Split::Ordered, ..*self }
+    }
+
+    /// The same of a block that has the whole sum.
+    pub(crate) fn whole(&self) -> Self {
+        Self { k_g: 1, ..*self }
+    }
+
+    /// Whether partial sums lie in the workspace.
+    pub(crate) fn works(&self) -> bool {
+        self.ordered() || self.takes_tickets()
+    }
+
+    /// The number of the block's tile.
+    pub(crate) fn tile_number(&self, b: &mut Builder) -> Reg {
+        let [x, y] = [Axis::X, Axis::Y].map(|axis| b.special(Special::Ctaid(axis)));
+        let across = b.special(Special::Nctaid(Axis::X));
+        let rows = b.arith(Arith::Mul, Type::U32, y, across);
+        b.add(Type::U32, rows, x)
     }
 
     /// Whether blocks add to C.
@@ -184,7 +234,8 @@ impl Frame {
             a: b.buffer("a", vec_a * bytes),
             b: b.buffer("b", vec_b * bytes),
             c: b.buffer("c", c_bytes),
-            m: b.param("m", Type::U32, 1),
+            // Columns of partial sums are as long.
+            m: b.param("m", Type::U32, if self.takes_tickets() { vec_c } else { 1 }),
             n: b.param("n", Type::U32, 1),
             k: b.param("k", Type::U32, k),
             lda: b.param("lda", Type::U32, vec_a),
@@ -198,6 +249,11 @@ impl Frame {
                     .map(|(name, multiple)| b.param(name, Type::U64, multiple))
             }),
             slab: self.ordered().then(|| b.param("slab", Type::U64, c_bytes)),
+            work: self.takes_tickets().then(|| {
+                let bytes = vec_c * self.sums().bytes;
+                let first = b.buffer("work", bytes);
+                Work { first, own: first, slab: b.param("slab", Type::U64, bytes) }
+            }),
             bias: self.adds_bias().then(|| self.bias(b)),
         }
     }
@@ -212,13 +268,13 @@ impl Frame {
 
     /// Where a block stands, of a thread and a tile that are known; moves operands there.
     pub(crate) fn block(&self, b: &mut Builder, params: &mut Params, [tid, m0, n0]: [Reg; 3]) -> Block {
-        let k0 = self.slices(b, params);
+        let (slice, k0) = self.slices(b, params).unzip();
         let (trips, first) = self.stages(b, params, k0);
-        Block { tid, m0, n0, k0, trips, first }
+        Block { tid, m0, n0, slice, k0, trips, first }
     }
 
-    /// Moves operands to the block's product of the batch and its slice of the reduction; returns the slice's first step.
-    fn slices(&self, b: &mut Builder, params: &mut Params) -> Option<Reg> {
+    /// Moves operands to the block's product of the batch and its slice of the reduction; returns the slice and its first step.
+    fn slices(&self, b: &mut Builder, params: &mut Params) -> Option<(Reg, Reg)> {
         let k_g = self.k_g;
         if k_g == 1 && !self.batched {
             return None;
@@ -242,9 +298,15 @@ impl Frame {
             let offset = b.arith(Arith::Mul, Type::U64, z, slab);
             params.c = b.add(Type::U64, params.c, offset);
         }
+        if let Some(work) = &mut params.work {
+            // There is one product.
+            let z = b.widen(z);
+            let offset = b.arith(Arith::Mul, Type::U64, z, work.slab);
+            work.own = b.add(Type::U64, work.first, offset);
+        }
         let slice = params.slice?;
         let index = if self.batched { b.rem(z, k_g).unwrap_or(z) } else { z };
-        Some(b.arith(Arith::Mul, Type::U32, index, slice))
+        Some((index, b.arith(Arith::Mul, Type::U32, index, slice)))
     }
 
     /// Number of stages of the slice, and steps of the first one.

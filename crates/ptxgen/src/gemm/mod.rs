@@ -20,6 +20,7 @@
 //! | `source` | a thread's way through an operand in device memory |
 //! | `load`, `store` | device memory to shared memory; the tile to C or to the workspace |
 //! | `finish` | `C = beta C`, and the ordered sum of slices |
+//! | `ticket` | the same sum by the last block of each tile, in the launch of the product |
 //!
 //! The loop over stages, the multiply-adds and the sum over groups are those of all such templates (`simt`).
 //!
@@ -43,6 +44,7 @@ mod residence;
 pub(crate) mod source;
 pub(crate) mod space;
 pub(crate) mod store;
+mod ticket;
 
 pub use crate::simt::{Arithmetic, Load};
 pub use blueprint::Blueprint;

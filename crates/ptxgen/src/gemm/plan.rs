@@ -127,6 +127,7 @@ impl<T: Template> GemmPlan<T> {
             array("b", if *b { &n } else { &k }, "ldb"),
             // Partial sums are dense.
             array("c", &m, if self.ordered() && part == Part::Product { "m" } else { "ldc" }),
+            array("work", &m, "m"),
         ];
         Launch { params, arrays: arrays.into(), ..Launch::new(grid) }
     }
@@ -183,7 +184,7 @@ impl<T: Template> GemmPlan<T> {
             Part::Finish(finish) => self.finish(finish, offsets[C]),
         };
         let steps = self.parts().into_iter().map(step).collect();
-        Program::new(steps, if self.ordered() { self.workspace } else { 0 })
+        Program::new(steps, if self.frame.works() { self.workspace } else { 0 })
     }
 
     fn product(&self, offsets: [u64; 3]) -> Step {
@@ -206,7 +207,10 @@ impl<T: Template> GemmPlan<T> {
         if frame.batched {
             args.extend(self.strides().map(Arg::U64));
         }
-        if self.ordered() {
+        if frame.takes_tickets() {
+            args.push(Arg::Workspace(0));
+        }
+        if frame.works() {
             args.push(Arg::U64(self.slab));
         }
         if frame.adds_bias() {

@@ -4,7 +4,7 @@
 //! *Implementation*: what the template has code for. *Guideline*: legal to run, not worth measuring. Parameters that
 //! prune most come first.
 
-use super::{blueprint, features, plan, registers};
+use super::{blueprint, features, plan, registers, ticket};
 use crate::simt::loader;
 use std::sync::OnceLock;
 use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
@@ -83,7 +83,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::words("load", ["global", "nc", "async"]))
         .param(Param::ints("k_s", [1, 2, 4]))
         .param(Param::ints("k_g", SLICES))
-        .param(Param::words("split", ["ordered", "atomic"]))
+        .param(Param::words("split", ["ordered", "atomic", "ticket"]))
         .param(Param::ints("vec_c", [1, 2, 4, 8]))
         .param(Param::words("raster", ["m", "n"]))
         .param(Param::words("bounds", ["checked", "whole"]))
@@ -235,14 +235,20 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "atomics",
             Hardware,
-            "split == 'ordered' or component == 4 or sm >= 60",
+            "split != 'atomic' or component == 4 or sm >= 60",
             "atomic addition of f64 came with sm_60",
         )
         .rule(
             "atomic_results",
             Implementation,
-            "split == 'ordered' or (result_bytes == sum_bytes and not epilogue)",
+            "split != 'atomic' or (result_bytes == sum_bytes and not epilogue)",
             "sums in parts are neither rounded nor finished",
+        )
+        .rule(
+            "tickets",
+            Implementation,
+            &format!("split != 'ticket' or (batch == 1 and tiles <= {})", ticket::TILES),
+            "there are tickets for the tiles of one product",
         )
         .rule("workspace", Hardware, WORKSPACE, "partial sums are held in device memory")
 }
@@ -273,7 +279,7 @@ fn grid(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let space = space
         // Partial sums are stored as they are.
-        .define("stored_bytes", "sum_bytes if k_g > 1 and split == 'ordered' else result_bytes")
+        .define("stored_bytes", "sum_bytes if k_g > 1 and split != 'atomic' else result_bytes")
         .rule("width_c", Hardware, "vec_c * stored_bytes <= 16", "no store is wider than 16 bytes")
         .rule("whole_stores", Implementation, "m_s % vec_c == 0", "a thread stores whole vectors")
         .rule(
@@ -282,7 +288,7 @@ fn grid(space: SpaceBuilder) -> SpaceBuilder {
             "vec_c == 1 or (align % (vec_c * stored_bytes) == 0 and ldc % vec_c == 0 and m % vec_c == 0)",
             "vectors lie at multiples of their size, and none lies across the end",
         )
-        .rule("atomic_stores", Hardware, "vec_c == 1 or split == 'ordered'", "atomic additions are of single elements")
+        .rule("atomic_stores", Hardware, "vec_c == 1 or split != 'atomic'", "atomic additions are of single elements")
         .rule(
             "widest_stores",
             Guideline,

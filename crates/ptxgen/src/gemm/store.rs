@@ -2,44 +2,121 @@
 
 use super::blueprint::Blueprint;
 use super::emit::Position;
-use super::frame::{Frame, Params, Template};
+use super::frame::{Elements, Frame, Params};
 use crate::ir::{Address, Builder, Compare, Form, Inst, Reg, Space, Type};
+use crate::simt::Arrangement;
 use tilewright_ops::gemm::{Bias, ScalarClass};
 
-/// Stores a thread's tile: all of it, or what lies inside of C.
-pub(crate) fn store(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[Reg]) {
+/// Stores a thread's tile as the frame says: all of it, or what lies inside of C.
+pub(crate) fn store(b: &mut Builder, bp: &Blueprint, frame: &Frame, params: &Params, at: &Position, acc: &[Reg]) {
     match at.group {
-        None => tile(b, bp, params, at, acc),
+        None => tile(b, bp, frame, params, at, acc),
         Some(group) => {
             let first = b.compare(Compare::Eq, group, 0u32, None);
-            b.when(first, Form::Branch, |b| tile(b, bp, params, at, acc));
+            b.when(first, Form::Branch, |b| tile(b, bp, frame, params, at, acc));
         }
     }
 }
 
-fn tile(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[Reg]) {
-    let (config, tiles, frame) = (&bp.config, bp.arrangement, bp.frame());
-    let elements = frame.stored();
-    let row = b.scale_add(at.t_m, tiles.chunk_m, at.block.m0);
-    let column = b.scale_add(at.t_n, tiles.chunk_n, at.block.n0);
-    let mut pointer = elements.at(b, params.c, (Some(row), Some(column)), params.ldc);
-    let left = bp.checked().then(|| (b.sub(Type::U32, params.m, row), b.sub(Type::U32, params.n, column)));
-    let next = (tiles.chunk_n > 1).then(|| elements.columns(b, params.ldc, 1));
-    let jump =
-        (config.n_s > tiles.chunk_n).then(|| elements.columns(b, params.ldc, tiles.chunk_n * (tiles.t_n - 1) + 1));
-    let row_of = |i: u32| i / tiles.chunk_m * tiles.chunk_m * tiles.t_m + i % tiles.chunk_m;
-    let rows: Vec<u32> = (0..config.m_s).map(row_of).collect();
-    let added = params.bias.map(|base| Added::new(b, &frame, base, [row, column], left, &rows));
-    for (j, column) in acc.chunks(config.m_s as usize * bp.arithmetic.parts()).enumerate() {
-        let j = j as u32;
-        if j > 0 {
-            let step = if j.is_multiple_of(tiles.chunk_n) { jump } else { next };
-            pointer = step.map_or(pointer, |step| b.add(Type::U64, pointer, step));
-        }
-        let place = j / tiles.chunk_n * tiles.chunk_n * tiles.t_n + j % tiles.chunk_n;
-        let inside = left.map(|(rows, columns)| (rows, b.exceeds(columns, place, None)));
-        let bias = added.as_ref().map(|added| added.of_column(b, &frame, place, inside.map(|(_, column)| column)));
-        Column { pointer, inside, sums: column, row: row_of, bias: bias.as_deref() }.store(b, &frame, params);
+/// The columns of a thread's tile in a matrix that is stored column by column, and what of them lies inside.
+pub(crate) struct Columns {
+    tiles: Arrangement,
+    elements: Elements,
+    ld: Reg,
+    /// First row and column of the thread.
+    corner: [Reg; 2],
+    /// Rows and columns from there on; `None` where all are inside.
+    left: Option<(Reg, Reg)>,
+    /// Bytes to the neighbouring column, and to the next that is no neighbour.
+    next: Option<Reg>,
+    jump: Option<Reg>,
+}
+
+impl Columns {
+    pub(crate) fn new(
+        b: &mut Builder,
+        bp: &Blueprint,
+        at: &Position,
+        elements: Elements,
+        params: &Params,
+        ld: Reg,
+    ) -> Self {
+        let tiles = bp.arrangement;
+        let row = b.scale_add(at.t_m, tiles.chunk_m, at.block.m0);
+        let column = b.scale_add(at.t_n, tiles.chunk_n, at.block.n0);
+        let left = bp.checked().then(|| (b.sub(Type::U32, params.m, row), b.sub(Type::U32, params.n, column)));
+        let next = (tiles.chunk_n > 1).then(|| elements.columns(b, ld, 1));
+        let apart = tiles.chunk_n * (tiles.t_n - 1) + 1;
+        let jump = (bp.config.n_s > tiles.chunk_n).then(|| elements.columns(b, ld, apart));
+        Self { tiles, elements, ld, corner: [row, column], left, next, jump }
+    }
+
+    /// Where the first column begins in a matrix.
+    pub(crate) fn first(&self, b: &mut Builder, base: Reg) -> Reg {
+        let [row, column] = self.corner.map(Some);
+        self.elements.at(b, base, (row, column), self.ld)
+    }
+
+    /// Where a column begins, from the one before it; the first stays.
+    pub(crate) fn next(&self, b: &mut Builder, pointer: Reg, j: u32) -> Reg {
+        let step = if j.is_multiple_of(self.tiles.chunk_n) { self.jump } else { self.next };
+        step.filter(|_| j > 0).map_or(pointer, |step| b.add(Type::U64, pointer, step))
+    }
+
+    /// Columns beyond the first.
+    fn place(&self, j: u32) -> u32 {
+        let (chunk, threads) = (self.tiles.chunk_n, self.tiles.t_n);
+        j / chunk * chunk * threads + j % chunk
+    }
+
+    /// Rows beyond the first.
+    pub(crate) fn row(&self, i: u32) -> u32 {
+        let (chunk, threads) = (self.tiles.chunk_m, self.tiles.t_m);
+        i / chunk * chunk * threads + i % chunk
+    }
+
+    /// Rows that are left, and whether a column lies inside; `None` where all do.
+    pub(crate) fn inside(&self, b: &mut Builder, j: u32) -> Option<(Reg, Reg)> {
+        self.left.map(|(rows, columns)| (rows, b.exceeds(columns, self.place(j), None)))
+    }
+}
+
+/// Stores the tile of a thread that has one.
+fn tile(b: &mut Builder, bp: &Blueprint, frame: &Frame, params: &Params, at: &Position, acc: &[Reg]) {
+    let mut tile = Tile::new(b, bp, frame, params, at);
+    acc.chunks(bp.column()).for_each(|sums| tile.column(b, sums));
+}
+
+/// The tile of a thread in C, or in the workspace, that is stored column by column.
+pub(crate) struct Tile {
+    frame: Frame,
+    params: Params,
+    columns: Columns,
+    added: Option<Added>,
+    /// Where the next column is stored, once the one before it is.
+    pointer: Reg,
+    next: u32,
+}
+
+impl Tile {
+    pub(crate) fn new(b: &mut Builder, bp: &Blueprint, frame: &Frame, params: &Params, at: &Position) -> Self {
+        let columns = Columns::new(b, bp, at, frame.stored(), params, params.ldc);
+        let pointer = columns.first(b, params.c);
+        let rows: Vec<u32> = (0..bp.config.m_s).map(|i| columns.row(i)).collect();
+        let added = params.bias.map(|base| Added::new(b, frame, base, columns.corner, columns.left, &rows));
+        Self { frame: *frame, params: *params, columns, added, pointer, next: 0 }
+    }
+
+    /// Stores the next column.
+    pub(crate) fn column(&mut self, b: &mut Builder, sums: &[Reg]) {
+        let (j, frame, columns) = (self.next, &self.frame, &self.columns);
+        self.pointer = columns.next(b, self.pointer, j);
+        let inside = columns.inside(b, j);
+        let column = inside.map(|(_, column)| column);
+        let bias = self.added.as_ref().map(|added| added.of_column(b, frame, columns.place(j), column));
+        let row = |i| columns.row(i);
+        Column { pointer: self.pointer, inside, sums, row, bias: bias.as_deref() }.store(b, frame, &self.params);
+        self.next += 1;
     }
 }
 

@@ -5,6 +5,7 @@ use super::inst::{Address, Arith, Caching, Compare, Inst, Space};
 use super::meaning::Meanings;
 use super::reg::{Class, Operand, Reg, Special, Type};
 use super::tree::{Entry, Form, Guard, Loop, Param, Stmt};
+use crate::target::Target;
 
 /// The loop that is being built.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +157,7 @@ impl Builder {
             max_registers: None,
             shared_bytes: 0,
             dynamic_shared: false,
+            tickets: 0,
             body: self.open.pop().unwrap_or_default(),
             carried: self.meanings.carried,
             registers: self.registers,
@@ -286,6 +288,26 @@ impl Builder {
     pub fn store(&mut self, space: Space, ty: Type, src: &[Reg], base: Reg, offset: i64) {
         let src = src.iter().map(|r| Operand::from(*r)).collect();
         self.push(Inst::St { space, ty, addr: Address { base, offset }, src });
+    }
+
+    /// A fence for the whole device.
+    pub fn fence(&mut self, target: Target) {
+        self.push(Inst::Fence { lighter: target.sm() >= 70 });
+    }
+
+    /// `atom.add` of an unsigned number; what was there before.
+    pub fn take(&mut self, base: Reg, count: impl Into<Operand>) -> Reg {
+        let (ty, dst) = (Type::U32, self.reg(Type::U32));
+        self.push(Inst::Atom { ty, dst, addr: Address { base, offset: 0 }, src: count.into() });
+        dst
+    }
+
+    /// Loads a number that no instruction tells, with what stands for it where instructions are counted.
+    pub fn read_as(&mut self, space: Space, base: Reg, stands_for: Index) -> Reg {
+        let (ty, dst) = (Type::U32, self.reg(Type::U32));
+        self.meanings.carried.insert(dst, stands_for);
+        self.push(Inst::Ld { space, caching: Caching::Default, ty, dst: vec![dst], addr: Address { base, offset: 0 } });
+        dst
     }
 
     /// `bar.sync`.

@@ -138,6 +138,27 @@ pub enum CopyThrough {
     All,
     /// The second level only (`.cg`): 16 bytes.
     Second,
+    /// The same, and what is fetched from memory are the 128 bytes around them (`.cg` with `.L2::128B`): the threads beside copy those.
+    SecondByLine,
+}
+
+impl CopyThrough {
+    /// The opcode with its modifiers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "cp.async.ca.shared.global",
+            Self::Second => "cp.async.cg.shared.global",
+            Self::SecondByLine => "cp.async.cg.shared.global.L2::128B",
+        }
+    }
+
+    /// Bytes that a copy may have.
+    pub const fn widths(self) -> &'static [u32] {
+        match self {
+            Self::All => &[4, 8, 16],
+            Self::Second | Self::SecondByLine => &[16],
+        }
+    }
 }
 
 /// Matrix multiply-accumulate instructions of a warp.
@@ -241,6 +262,9 @@ pub enum Inst {
     CpAsyncWait { pending: u32 },
     /// `bar.sync 0`.
     Barrier,
+    /// What a thread knows to be written is seen by whoever knows of the fence, on the whole device: `fence.acq_rel.gpu`, or
+    /// `membar.gl`, which all targets have.
+    Fence { lighter: bool },
     /// `ldmatrix` of 1, 2 or 4 matrices of 8 x 8 elements of 16 bits.
     Ldmatrix { transposed: bool, dst: Vec<Reg>, addr: Address },
     /// `mma.sync`: d = a b + c.
@@ -334,7 +358,7 @@ impl Inst {
                 all(&[to, from, Part::Number(*bytes)]);
                 of.iter().for_each(|of| all(&[read(of, Type::U32)]));
             }
-            Self::CpAsyncCommit => {}
+            Self::CpAsyncCommit | Self::Fence { .. } => {}
             Self::CpAsyncWait { pending } => all(&[Part::Number(*pending)]),
             Self::Barrier => all(&[Part::Number(0)]),
             // A row of eight elements of 16 bits.

@@ -4,6 +4,7 @@ use super::index::{Index, Sym};
 use super::inst::{Arith, Inst};
 use super::reg::{Class, Operand, Reg, Special};
 use super::tree::{Comparison, Cond, Param};
+use crate::print::TICKETS;
 use std::collections::{BTreeMap, HashMap};
 
 /// Meanings of the registers that have been written so far.
@@ -32,6 +33,7 @@ impl Meanings {
             Operand::Special(Special::Ctaid(axis)) => Sym::Ctaid(axis).into(),
             Operand::Special(Special::Nctaid(axis)) => Sym::Nctaid(axis).into(),
             Operand::Shared => Sym::Shared.into(),
+            Operand::Tickets => Index::param(TICKETS),
             Operand::Reg(reg) => self.integers.get(&reg).cloned().unwrap_or_else(|| opaque(reg)),
             Operand::Float(_) => Sym::Opaque(u32::MAX).into(),
         }

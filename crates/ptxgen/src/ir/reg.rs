@@ -178,6 +178,8 @@ pub enum Operand {
     Special(Special),
     /// The address of the block's shared memory.
     Shared,
+    /// The address of the module's tickets.
+    Tickets,
 }
 
 macro_rules! operand_from {

@@ -3,7 +3,7 @@
 use super::index::{Index, Sym};
 use super::inst::{Arith, Compare, Inst};
 use super::reg::{Class, Operand, Reg, Type};
-use crate::print::SHARED_ALIGN;
+use crate::print::{SHARED_ALIGN, TICKETS};
 use crate::target::Target;
 use std::collections::BTreeMap;
 
@@ -139,6 +139,8 @@ pub struct Entry {
     pub shared_bytes: u32,
     /// Whether shared memory is given at launch: needed above 48 KiB.
     pub dynamic_shared: bool,
+    /// Words of device memory that the module brings along, zero before the first launch.
+    pub tickets: u32,
     /// The body.
     pub body: Vec<Stmt>,
     /// What registers mean that are written more than once; all others tell by their definition.
@@ -151,6 +153,7 @@ impl Entry {
     /// Low bits of a symbol that are always zero.
     pub fn trailing_zeros(&self, sym: &Sym) -> u32 {
         match sym {
+            Sym::Param(name) if **name == *TICKETS => 2,
             Sym::Param(name) => {
                 let param = self.params.iter().find(|p| *p.name == **name);
                 param.map_or(0, |p| p.multiple_of.trailing_zeros().min(31))

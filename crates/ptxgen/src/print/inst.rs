@@ -1,7 +1,7 @@
 //! The text of one instruction.
 
-use super::SHARED;
-use crate::ir::{Address, Arith, Caching, CopyThrough, Entry, Inst, Operand, Part, Reg, Type};
+use super::{SHARED, TICKETS};
+use crate::ir::{Address, Arith, Caching, Entry, Inst, Operand, Part, Reg, Type};
 
 pub(super) fn write(out: &mut String, inst: &Inst, entry: &Entry) {
     out.push_str(&opcode(inst));
@@ -52,11 +52,12 @@ fn opcode(inst: &Inst) -> String {
         Inst::St { space, ty, src, .. } => ["st", space.suffix(), vector(src.len()), ty.suffix()].concat(),
         Inst::Red { ty, .. } => typed("red.global.add", ty),
         Inst::Atom { ty, .. } => typed("atom.global.add", ty),
-        Inst::CpAsync { through: CopyThrough::Second, .. } => "cp.async.cg.shared.global".into(),
-        Inst::CpAsync { .. } => "cp.async.ca.shared.global".into(),
+        Inst::CpAsync { through, .. } => through.name().into(),
         Inst::CpAsyncCommit => "cp.async.commit_group".into(),
         Inst::CpAsyncWait { .. } => "cp.async.wait_group".into(),
         Inst::Barrier => "bar.sync".into(),
+        Inst::Fence { lighter: true } => "fence.acq_rel.gpu".into(),
+        Inst::Fence { lighter: false } => "membar.gl".into(),
         Inst::Ldmatrix { transposed, dst, .. } => {
             let trans = if *transposed { ".trans" } else { "" };
             format!("ldmatrix.sync.aligned.m8n8.x{}{trans}.shared.b16", dst.len())
@@ -93,6 +94,7 @@ fn show(operand: Operand, ty: Type) -> String {
         Operand::Int(i) => i.to_string(),
         Operand::Special(special) => special.to_string(),
         Operand::Shared => SHARED.to_owned(),
+        Operand::Tickets => TICKETS.to_owned(),
         Operand::Float(x) if ty == Type::F64 => format!("0d{:016X}", x.to_bits()),
         Operand::Float(x) => format!("0f{:08X}", (x as f32).to_bits()),
     }

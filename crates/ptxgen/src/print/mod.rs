@@ -11,6 +11,8 @@ use std::fmt::Write;
 
 /// Name of the array of shared memory.
 pub(crate) const SHARED: &str = "shared_memory";
+/// Name of the words of device memory that a module brings along.
+pub(crate) const TICKETS: &str = "tickets";
 /// Alignment of shared memory in bytes.
 pub(crate) const SHARED_ALIGN: u32 = 16;
 
@@ -33,6 +35,9 @@ impl Printer<'_> {
         let entry = self.entry;
         if entry.dynamic_shared {
             let _ = writeln!(self.out, ".extern .shared .align {SHARED_ALIGN} .b8 {SHARED}[];\n");
+        }
+        if entry.tickets > 0 {
+            let _ = writeln!(self.out, ".global .align 4 .u32 {TICKETS}[{}];\n", entry.tickets);
         }
         let _ = writeln!(self.out, ".visible .entry {}(", entry.name);
         for (i, param) in entry.params.iter().enumerate() {

@@ -160,6 +160,11 @@ impl Loader {
         self.along * self.down
     }
 
+    /// Elements that the threads load side by side.
+    pub(crate) fn run(&self) -> u32 {
+        self.along * self.passes_along * self.vec
+    }
+
     /// Elements from pass to pass in the direction of the tile's rows, and the number of those passes.
     pub(crate) fn edges(&self) -> (u32, u32) {
         if self.along_k { (self.down, self.passes_down) } else { (self.along * self.vec, self.passes_along) }

@@ -3,6 +3,9 @@
 use super::{Arithmetic, Load, Loader, Slot};
 use crate::ir::{Address, Builder, Caching, CopyThrough, Inst, Operand, Reg, Space, Type};
 
+/// Bytes that come from memory together.
+const LINE: u32 = 128;
+
 /// Where a thread puts its loads of a stage in shared memory.
 pub(crate) struct Targets {
     /// Addresses in the first stage.
@@ -120,7 +123,11 @@ impl Mover {
         let each = self.arithmetic.bytes();
         let bytes = self.loader.vec * each;
         let read = inside.map(|p| b.select(Type::U32, p, bytes, 0u32).into());
-        let through = if bytes == 16 { CopyThrough::Second } else { CopyThrough::All };
+        let through = match bytes {
+            16 if self.loader.run() * each >= LINE => CopyThrough::SecondByLine,
+            16 => CopyThrough::Second,
+            _ => CopyThrough::All,
+        };
         let (target, offset) = self.targets.spots[slot.number];
         let to = Address { base: to[target], offset: offset.into() };
         b.predicated(happens, |b| b.push(Inst::CpAsync { bytes, through, to, from, read }));

@@ -147,6 +147,7 @@ impl<'a> Walk<'a> {
             Operand::Int(_) => !ty.is_float() && ty != Type::Pred,
             Operand::Float(_) => ty.is_float(),
             Operand::Special(_) | Operand::Shared => ty.class() == Class::B32,
+            Operand::Tickets => ty == Type::U64 && self.module.entry.tickets > 0,
         };
         if !fits {
             self.fault(FaultKind::Type { operand, expected: ty });
@@ -199,7 +200,8 @@ impl<'a> Walk<'a> {
             _ => {}
         });
         let Some(found) = self.meanings.value(inst, &self.module.entry.params) else {
-            if !turns {
+            // Of what is loaded a claim only says what stands for it in counts.
+            if !turns && !matches!(inst, Inst::Ld { .. }) {
                 self.fault(FaultKind::Claim { reg, claimed: claim.to_string(), found: "unknown".into() });
             }
             return;
@@ -233,8 +235,7 @@ impl<'a> Walk<'a> {
                 self.fault(FaultKind::Width { count: src.len(), bytes: ty.bytes() });
             }
             Inst::CpAsync { bytes, through, .. } => {
-                let known: &[u32] = if *through == crate::ir::CopyThrough::Second { &[16] } else { &[4, 8, 16] };
-                if !known.contains(bytes) {
+                if !through.widths().contains(bytes) {
                     self.fault(FaultKind::Width { count: 1, bytes: *bytes });
                 }
             }
