@@ -319,6 +319,20 @@ fn finished_sums_are_not_added_in_parts() {
     assert_ne!(rule(biased, "ordered").as_deref(), Some("exact_sums"));
 }
 
+#[test]
+fn tickets_are_for_the_tiles_of_one_product() {
+    let rule = |n: usize, batch: u32| {
+        let mut input = GemmInput::new(16, n, 640, DType::F32, Layout::Nt);
+        input.batch = Batch::tight(batch, &input);
+        let config = "m_s=2,n_s=2,m_l=16,n_l=16,u=8,k_s=1,k_l=1,k_g=2,vec_a=1,vec_b=1,vec_c=2,stages=1,load=global,raster=n,\
+                      bounds=checked,occupancy=1,split=ticket";
+        let problem = problem(input);
+        let point = Config::parse(config).unwrap().to_point(problem.space().params(), None).unwrap();
+        problem.space().broken(&point).contains(&"tickets")
+    };
+    assert_eq!([rule(16 * 4096, 1), rule(16 * 4096 + 1, 1), rule(64, 2)], [false, true, true]);
+}
+
 /// A problem on `sm_80`.
 fn problem(input: GemmInput) -> Bound<SimtGemm> {
     Bound::new(Arc::new(SimtGemm::new()), plans::spec("sm_80"), input).unwrap()

@@ -158,11 +158,11 @@ fn counts_of_every_type_and_epilogue() {
     let types = [&HALVES[..], &["dtype=c32", "dtype=c64"], &PAIRS].concat();
     let more = ["", ",bias=row", ",bias=column", ""];
     let configs = ["", "k_g=2,split=ordered", "load=async", "k_l=2", "k_g=2,split=atomic", "k_g=2,split=ticket"];
-    (0..96u64).into_par_iter().for_each(|i| {
+    (0..192u64).into_par_iter().for_each(|i| {
         let at = i as usize;
         let config = configs[at / 8 % 6];
         // Sums in parts are neither rounded nor finished.
-        let more = if config.contains("atomic") { "" } else { more[at / 4 % 4] };
+        let more = if config.contains("atomic") { "" } else { more[at / 48 % 4] };
         let types = if config.contains("atomic") {
             ["dtype=c32", HALVES[3], "dtype=c64", PAIRS[1]][at % 4]
         } else {

@@ -45,9 +45,11 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         // Pairs are taken apart after the loop: column by column where sums are stored, all at once where groups add theirs, beside a
         // bias of the rows.
         .define("widened", "m_s * n_s + m_s + 32 if lanes > 1 and k_l > 1 else 0")
+        // The block that sums all slices holds some columns, as much again that is loaded, and what is added to rows.
+        .define("summed", "(2 * m_s * max(n_s // (2 * lanes), 1) + m_s) * words + 14 if split == 'ticket' and k_g > 1 else 0")
         .define(
             "registers_needed",
-            "max(widened, accumulators * words // lanes + held + fragments * overlap + deep_fragments - halved + addresses + sets + constant)",
+            "max(widened, summed, accumulators * words // lanes + held + fragments * overlap + deep_fragments - halved + addresses + sets + constant)",
         )
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")

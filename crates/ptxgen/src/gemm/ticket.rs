@@ -9,7 +9,7 @@ use super::blueprint::Blueprint;
 use super::emit::Position;
 use super::frame::{Frame, Params, Template, Work};
 use super::store::{Columns, Tile};
-use crate::ir::{Address, Builder, Compare, Form, Inst, Operand, Reg, Space, Type};
+use crate::ir::{Address, Arith, Builder, Compare, Form, Inst, Operand, Reg, Space, Type};
 use std::ops::Range;
 
 /// Tiles that there are tickets for.
@@ -23,6 +23,10 @@ pub(crate) fn finish(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Posi
     let tile = frame.tile_number(b);
     let mine = b.mad_wide(tile, 4u32, tickets);
     let shared = b.mov(Type::U32, Operand::Shared);
+    // Before sm_70 a fence was only promised to be one for the accesses of its own thread.
+    if bp.target.sm() < 70 {
+        b.fence(bp.target);
+    }
     // All threads have stored, and nobody reads tiles in shared memory any more.
     b.barrier();
     let leads = b.compare(Compare::Eq, tid, 0u32, None);
@@ -58,15 +62,26 @@ fn sum_and_store(b: &mut Builder, bp: &Blueprint, frame: &Frame, params: &Params
     let columns = Columns::new(b, bp, at, frame.sums(), params, params.m);
     let mut tile = Tile::new(b, bp, &frame.whole(), params, at);
     let mut from = columns.first(b, work.first);
-    // What is loaded is as much as what it is added to: together they take the registers of the sums of the loop before.
-    let together = (bp.config.n_s / (2 * bp.arithmetic.lanes() as u32)).max(1);
+    let (together, at_once) = shares(bp);
     for first in (0..bp.config.n_s).step_by(together as usize) {
         let some = first..bp.config.n_s.min(first + together);
         from = columns.next(b, from, first);
-        let sums = sums(b, bp, frame, &columns, (from, work), some.clone());
+        let sums = sums(b, bp, frame, &columns, (from, work, at_once), some.clone());
         sums.chunks(bp.column()).for_each(|sums| tile.column(b, sums));
         from = some.skip(1).fold(from, |from, j| columns.next(b, from, j));
     }
+}
+
+/// Columns that are summed together, and slices of them that are loaded at once: with what it is added to, what is loaded takes no more
+/// registers than the sums of the loop before, unless those were few.
+fn shares(bp: &Blueprint) -> (u32, u32) {
+    let (m_s, n_s, lanes) = (bp.config.m_s, bp.config.n_s, bp.arithmetic.lanes() as u32);
+    let together = (n_s / (2 * lanes)).max(1);
+    // In registers of 32 bits.
+    let words = bp.arithmetic.sum_bytes() / 4;
+    let room = (m_s * n_s * words / lanes).max(16);
+    let fits = |n: &u32| bp.config.k_g.is_multiple_of(*n) && (1 + n) * together * m_s * words <= room;
+    (together, [8, 6, 5, 4, 3, 2].into_iter().find(fits).unwrap_or(1))
 }
 
 /// The sums of some columns over all slices, from where the first of them begins in the first slice. What lies outside of C is zero.
@@ -75,28 +90,47 @@ fn sums(
     bp: &Blueprint,
     frame: &Frame,
     columns: &Columns,
-    (start, work): (Reg, Work),
+    (start, work, at_once): (Reg, Work, u32),
     some: Range<u32>,
 ) -> Vec<Reg> {
-    let (numbers, bytes, vec) = (bp.arithmetic, frame.sums().bytes, frame.vec[2]);
-    let total: Vec<Reg> = (0..some.len() * bp.column()).map(|_| numbers.zero(b)).collect();
-    let each = vec as usize * numbers.parts();
-    let pointer = b.walking(Type::U64, start, work.slab);
-    b.repeat("slices", frame.k_g, |b, _| {
-        let mut from = pointer;
-        for (j, column) in some.clone().zip(total.chunks(bp.column())) {
-            from = if j == some.start { from } else { columns.next(b, from, j) };
-            let inside = columns.inside(b, j);
-            for (i, piece) in (0..).zip(column.chunks(each)) {
-                let row = columns.row(i * vec);
-                let pred = inside.map(|(rows, column)| b.exceeds(rows, row, Some(column)));
-                b.predicated(pred, |b| {
-                    let loaded = b.load(Space::Global, numbers.ty, each, from, i64::from(row * bytes));
-                    piece.iter().zip(loaded).for_each(|(sum, x)| b.advance(numbers.ty, *sum, x));
-                });
-            }
+    let total: Vec<Reg> = (0..some.len() * bp.column()).map(|_| bp.arithmetic.zero(b)).collect();
+    let step = b.meaning(work.slab).times(&i64::from(at_once).into()).times(&b.next_loop().into());
+    let meaning = b.meaning(start).plus(&step);
+    let pointer = b.carried(Type::U64, start, meaning);
+    b.repeat("slices", frame.k_g / at_once, |b, _| {
+        let mut slice = pointer;
+        for i in 0..at_once {
+            slice = if i == 0 { pointer } else { b.add(Type::U64, slice, work.slab) };
+            add(b, bp, frame, columns, slice, (some.clone(), &total));
         }
-        b.advance(Type::U64, pointer, work.slab);
+        let (op, ty, dst) = (Arith::Add, Type::U64, pointer);
+        b.push(Inst::Arith { op, ty, dst, a: slice.into(), b: work.slab.into() });
     });
     total
+}
+
+/// Adds what some columns are in one slice.
+fn add(
+    b: &mut Builder,
+    bp: &Blueprint,
+    frame: &Frame,
+    columns: &Columns,
+    slice: Reg,
+    (some, total): (Range<u32>, &[Reg]),
+) {
+    let (numbers, bytes, vec) = (bp.arithmetic, frame.sums().bytes, frame.vec[2]);
+    let mut from = slice;
+    for (j, column) in some.clone().zip(total.chunks(bp.column())) {
+        from = if j == some.start { from } else { columns.next(b, from, j) };
+        let inside = columns.inside(b, j);
+        for (i, piece) in (0..).zip(column.chunks(vec as usize * numbers.parts())) {
+            let row = columns.row(i * vec);
+            let pred = inside.map(|(rows, column)| b.exceeds(rows, row, Some(column)));
+            b.predicated(pred, |b| {
+                // What a first level of caches holds of these lines may be older.
+                let loaded = b.load_shared(numbers.ty, piece.len(), from, i64::from(row * bytes));
+                piece.iter().zip(loaded).for_each(|(sum, x)| b.advance(numbers.ty, *sum, x));
+            });
+        }
+    }
 }

@@ -284,6 +284,13 @@ impl Builder {
         dst
     }
 
+    /// A load of what other blocks wrote into new registers.
+    pub fn load_shared(&mut self, ty: Type, count: usize, base: Reg, offset: i64) -> Vec<Reg> {
+        let (dst, addr) = (self.regs(ty, count), Address { base, offset });
+        self.push(Inst::Ld { space: Space::Global, caching: Caching::Shared, ty, dst: dst.clone(), addr });
+        dst
+    }
+
     /// A store.
     pub fn store(&mut self, space: Space, ty: Type, src: &[Reg], base: Reg, offset: i64) {
         let src = src.iter().map(|r| Operand::from(*r)).collect();

@@ -129,6 +129,19 @@ pub enum Caching {
     Default,
     /// As data that nobody writes while the kernel runs (`.nc`).
     ReadOnly,
+    /// From the second level, which all blocks share (`.cg`): what other blocks wrote may not be what a first level holds.
+    Shared,
+}
+
+impl Caching {
+    /// What stands behind the space.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Default => "",
+            Self::ReadOnly => ".nc",
+            Self::Shared => ".cg",
+        }
+    }
 }
 
 /// Which caches an asynchronous copy passes.

@@ -1,7 +1,7 @@
 //! The text of one instruction.
 
 use super::{SHARED, TICKETS};
-use crate::ir::{Address, Arith, Caching, Entry, Inst, Operand, Part, Reg, Type};
+use crate::ir::{Address, Arith, Entry, Inst, Operand, Part, Reg, Type};
 
 pub(super) fn write(out: &mut String, inst: &Inst, entry: &Entry) {
     out.push_str(&opcode(inst));
@@ -46,8 +46,7 @@ fn opcode(inst: &Inst) -> String {
         Inst::Selp { ty, .. } => typed("selp", ty),
         Inst::Mma { kind, .. } => format!("mma.sync.aligned{}", kind.suffix()),
         Inst::Ld { space, caching, ty, dst, .. } => {
-            let nc = if *caching == Caching::ReadOnly { ".nc" } else { "" };
-            ["ld", space.suffix(), nc, vector(dst.len()), ty.suffix()].concat()
+            ["ld", space.suffix(), caching.suffix(), vector(dst.len()), ty.suffix()].concat()
         }
         Inst::St { space, ty, src, .. } => ["st", space.suffix(), vector(src.len()), ty.suffix()].concat(),
         Inst::Red { ty, .. } => typed("red.global.add", ty),

@@ -37,6 +37,7 @@ impl Printer<'_> {
             let _ = writeln!(self.out, ".extern .shared .align {SHARED_ALIGN} .b8 {SHARED}[];\n");
         }
         if entry.tickets > 0 {
+            self.out.push_str("// Zero between launches: those of one loaded module must not overlap.\n");
             let _ = writeln!(self.out, ".global .align 4 .u32 {TICKETS}[{}];\n", entry.tickets);
         }
         let _ = writeln!(self.out, ".visible .entry {}(", entry.name);

@@ -200,8 +200,9 @@ impl<'a> Walk<'a> {
             _ => {}
         });
         let Some(found) = self.meanings.value(inst, &self.module.entry.params) else {
-            // Of what is loaded a claim only says what stands for it in counts.
-            if !turns && !matches!(inst, Inst::Ld { .. }) {
+            // What is loaded no instruction tells. A claim may say what stands for it, as long as all threads and iterations agree.
+            let stands_for = matches!(inst, Inst::Ld { .. }) && !again && iterations.is_empty() && claim.is_uniform();
+            if !turns && !stands_for {
                 self.fault(FaultKind::Claim { reg, claimed: claim.to_string(), found: "unknown".into() });
             }
             return;
