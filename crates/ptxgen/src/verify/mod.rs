@@ -235,10 +235,8 @@ impl<'a> Walk<'a> {
             Inst::St { ty, src, .. } if !widths(src.len(), ty.bytes()) => {
                 self.fault(FaultKind::Width { count: src.len(), bytes: ty.bytes() });
             }
-            Inst::CpAsync { bytes, through, .. } => {
-                if !through.widths().contains(bytes) {
-                    self.fault(FaultKind::Width { count: 1, bytes: *bytes });
-                }
+            Inst::CpAsync { bytes, through, .. } if !through.widths().contains(bytes) => {
+                self.fault(FaultKind::Width { count: 1, bytes: *bytes });
             }
             Inst::LdParam { ty, param, .. } if self.module.entry.params.get(*param).is_none_or(|p| p.ty != *ty) => {
                 self.fault(FaultKind::Param(*param));
