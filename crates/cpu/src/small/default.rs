@@ -29,7 +29,7 @@ const PANEL: f64 = 20.0;
 /// Cycles of a vector that a panel of half the first-level cache or more takes beside: written to the second-level one, and read again.
 const FAR: f64 = 1.0;
 /// Cycles for which a vector that lies in two lines holds the others up, on a core whose vectors are half a line.
-const LATE: f64 = 0.7;
+const LATE: f64 = 0.45;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
