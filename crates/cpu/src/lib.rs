@@ -32,3 +32,6 @@ pub use kernel::{CpuGemm, GemmPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 pub use loops::{HostLoops, LowerError, host_program};
 pub use small::{CpuSmall, SmallPlan};
+
+/// Bytes of a cache line: of a row as much is fetched, however short it is.
+const LINE: usize = 64;

@@ -2,6 +2,7 @@
 
 use super::driver::Blueprint;
 use super::space::{self, Config, description};
+use crate::LINE;
 use crate::exec::parts::HostParts;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
@@ -39,9 +40,6 @@ const NEAR: usize = 3;
 /// Elements of C up to which operands may also come from the last-level cache each time, where vectors are less than a line: other kernels
 /// transpose there by instructions that a core has few of.
 const FEW: usize = 512;
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 impl CpuDot {
     /// The kernel with its space.

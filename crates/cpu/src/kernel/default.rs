@@ -8,6 +8,7 @@
 
 mod tiles;
 
+use crate::LINE;
 use crate::config::Axis;
 use crate::scalar::{Kind, Numbers, Stored};
 use tiles::{best_tile, streaming_tile, tile_cycles};
@@ -409,9 +410,6 @@ fn descending(param: &Param, most: usize) -> Vec<Value> {
     beyond.sort_by_key(value);
     within.into_iter().chain(beyond).collect()
 }
-
-/// Bytes of a cache line: of a row as much is fetched, however short it is.
-const LINE: usize = 64;
 
 /// Cycles of transposing a byte of a tile of C, and one of an operand, whose rows lie apart; the latter where vectors are less than a line.
 const TRANSPOSED: f64 = 0.07;

@@ -1,6 +1,7 @@
 //! What a plan does, counted as kernels of loops are on a host: for a linear model that was fitted on those.
 
 use super::GemmPlan;
+use crate::LINE;
 use crate::blueprint::Blueprint;
 use crate::scalar::Float;
 use tilewright_core::operations::Operations as Phases;
@@ -77,7 +78,6 @@ fn packing(nest: &Nest<'_>) -> Operations {
 
 /// How many of the vectors at multiples of so many elements lie in two lines, each half of which is loaded.
 fn crossings(b: &Blueprint, stride: usize) -> f64 {
-    const LINE: usize = 64;
     let (es, width) = (b.es(), b.vector.lanes() * b.es());
     let places = LINE / es;
     let crossed = (0..places).filter(|i| i * stride % places * es + width > LINE).count();

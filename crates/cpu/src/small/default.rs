@@ -5,9 +5,11 @@
 //! steps, so that it is not a part of it.
 
 use super::space::{BROADCAST_TILE, VECTOR_TILE};
+use crate::LINE;
 use crate::split::{KINDS, Split};
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Point};
+use tilewright_ops::gemm::GemmInput;
 
 /// Multiply-adds and loads that a core begins in a cycle, and instructions.
 const UNITS: f64 = 2.0;
@@ -29,17 +31,14 @@ const PANEL: f64 = 20.0;
 /// Cycles of a vector that a panel of half the first-level cache or more takes beside: written to the second-level one, and read again.
 const FAR: f64 = 1.0;
 /// Cycles for which a vector that lies in two lines holds the others up, on a core whose vectors are half a line.
-const LATE: f64 = 0.45;
-/// Bytes of a cache line.
-const LINE: usize = 64;
+const LATE: f64 = 0.3;
 
-pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let shape = Shape::of(space);
-    let writes = shape.as_ref().is_some_and(|s| writes_columns([s.m, s.n, s.k], s.element));
-    let best = shape
-        .as_ref()
-        .and_then(Shape::best)
-        .map(|best| if writes { shape.as_ref().map_or(best, |shape| shape.in_long_runs(best)) } else { best });
+/// Of an input that was straightened.
+pub(super) fn default_point(input: &GemmInput, space: &BoundSpace) -> Option<Point> {
+    let shape = Shape::of(input, space);
+    let writes = writes_columns(input);
+    let in_runs = |shape: &Shape| (writes && shape.a_along).then(|| shape.in_long_runs());
+    let best = shape.as_ref().and_then(|shape| in_runs(shape).or_else(|| shape.best()));
     let shares = shape.iter().zip(&best).any(|(shape, tiling)| shape.code(tiling) > SHARED);
     let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
     let chosen = |of: &dyn Fn(&Tiling) -> usize| best.iter().map(|b| Value::Int(of(b) as i64)).collect::<Vec<_>>();
@@ -58,10 +57,10 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     })
 }
 
-/// Whether a product of these m, n and k does little but write long columns of a C that is beyond the first-level cache.
-pub(super) fn writes_columns([m, n, k]: [usize; 3], element: usize) -> bool {
-    let column = m * element;
-    k < WRITTEN_K && column >= WRITTEN_COLUMN && column * n >= WRITTEN
+/// Whether a product does little but write long columns of a C that is beyond the first-level cache.
+pub(super) fn writes_columns(input: &GemmInput) -> bool {
+    let column = input.m * input.dtype().size();
+    input.k < WRITTEN_K && column >= WRITTEN_COLUMN && column * input.n >= WRITTEN
 }
 
 /// Products below so many steps of k do little but write C: bytes of a column, and of C, from which on it matters in which order.
@@ -96,23 +95,18 @@ struct Tiling {
 }
 
 impl Shape {
-    fn of(space: &BoundSpace) -> Option<Self> {
+    fn of(input: &GemmInput, space: &BoundSpace) -> Option<Self> {
         let int = |name| space.symbols().get(name).and_then(Value::as_int).and_then(|x| usize::try_from(x).ok());
-        let is = |name| space.symbols().get(name) == Some(&Value::Bool(true));
-        let ld = [int("lda")?, int("ldb")?, int("ldc")?];
-        let (m, n, k) = (int("m")?, int("n")?, int("k")?);
-        let tight = |ld| k == 1 && ld == 1;
-        let (a_along, b_along) = (!is("transpose_a") || tight(ld[0]), is("transpose_b") || tight(ld[1]));
         Some(Self {
-            m,
-            n,
-            k,
+            m: input.m,
+            n: input.n,
+            k: input.k,
             element: int("element")?,
             vec_max: int("vec_max")?,
             l1: int("l1d_bytes")?,
-            a_along,
-            b_along,
-            ld,
+            a_along: !input.layout.a_transposed(),
+            b_along: input.layout.b_transposed(),
+            ld: [input.lda, input.ldb, input.ldc],
         })
     }
 
@@ -131,11 +125,8 @@ impl Shape {
         best.map(|(_, tiling)| tiling)
     }
 
-    /// Of as many vectors as there may be side by side, where nothing has to be transposed: a tile writes longer runs of each column.
-    fn in_long_runs(&self, best: Tiling) -> Tiling {
-        if !self.a_along {
-            return best;
-        }
+    /// Of as many vectors as there may be side by side: a tile writes long runs of each column.
+    fn in_long_runs(&self) -> Tiling {
         let (vec, n_s) = (self.vec_max, if self.vec_max >= 64 { 6 } else { 3 });
         Tiling { along_n: false, vec, lanes: vec / self.element, vectors: 4, n_s: n_s.min(self.n), k_l: 1 }
     }

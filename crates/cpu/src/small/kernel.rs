@@ -86,8 +86,7 @@ impl Kernel for CpuSmall {
     /// A single product that is large enough for several threads may be better off with them; and where there is little to do but to
     /// write long columns of a C beyond the first-level cache, who writes them from end to end is ahead, which a panel of A prevents.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
-        let writes = default::writes_columns([input.m, input.n, input.k], input.dtype().size());
-        if writes && blueprint::straightened(input).layout.a_transposed() {
+        if default::writes_columns(input) && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
@@ -95,7 +94,7 @@ impl Kernel for CpuSmall {
         f64::from(u8::from(alone || input.batch.count > 1 || shared <= THREADED))
     }
 
-    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
-        default::default_point(space)
+    fn default_point(&self, _: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        default::default_point(&blueprint::straightened(input), space)
     }
 }

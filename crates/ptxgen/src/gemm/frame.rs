@@ -169,7 +169,7 @@ impl Frame {
     }
 
     /// Whether partial sums lie in the workspace.
-    pub(crate) fn works(&self) -> bool {
+    pub(crate) fn uses_workspace(&self) -> bool {
         self.ordered() || self.takes_tickets()
     }
 

@@ -184,7 +184,7 @@ impl<T: Template> GemmPlan<T> {
             Part::Finish(finish) => self.finish(finish, offsets[C]),
         };
         let steps = self.parts().into_iter().map(step).collect();
-        Program::new(steps, if self.frame.works() { self.workspace } else { 0 })
+        Program::new(steps, if self.frame.uses_workspace() { self.workspace } else { 0 })
     }
 
     fn product(&self, offsets: [u64; 3]) -> Step {
@@ -210,7 +210,7 @@ impl<T: Template> GemmPlan<T> {
         if frame.takes_tickets() {
             args.push(Arg::Workspace(0));
         }
-        if frame.works() {
+        if frame.uses_workspace() {
             args.push(Arg::U64(self.slab));
         }
         if frame.adds_bias() {

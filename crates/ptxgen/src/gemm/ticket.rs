@@ -32,7 +32,7 @@ pub(crate) fn finish(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Posi
     let leads = b.compare(Compare::Eq, tid, 0u32, None);
     b.when(leads, Form::Branch, |b| {
         b.fence(bp.target);
-        let ticket = b.take(mine, 1u32);
+        let ticket = b.add_atomically(mine, 1u32);
         // What others stored before they took theirs is seen from here on.
         b.fence(bp.target);
         b.store(Space::Shared, Type::U32, &[ticket], shared, 0);
@@ -128,7 +128,7 @@ fn add(
             let pred = inside.map(|(rows, column)| b.exceeds(rows, row, Some(column)));
             b.predicated(pred, |b| {
                 // What a first level of caches holds of these lines may be older.
-                let loaded = b.load_shared(numbers.ty, piece.len(), from, i64::from(row * bytes));
+                let loaded = b.load_coherent(numbers.ty, piece.len(), from, i64::from(row * bytes));
                 piece.iter().zip(loaded).for_each(|(sum, x)| b.advance(numbers.ty, *sum, x));
             });
         }

@@ -285,9 +285,9 @@ impl Builder {
     }
 
     /// A load of what other blocks wrote into new registers.
-    pub fn load_shared(&mut self, ty: Type, count: usize, base: Reg, offset: i64) -> Vec<Reg> {
+    pub fn load_coherent(&mut self, ty: Type, count: usize, base: Reg, offset: i64) -> Vec<Reg> {
         let (dst, addr) = (self.regs(ty, count), Address { base, offset });
-        self.push(Inst::Ld { space: Space::Global, caching: Caching::Shared, ty, dst: dst.clone(), addr });
+        self.push(Inst::Ld { space: Space::Global, caching: Caching::Second, ty, dst: dst.clone(), addr });
         dst
     }
 
@@ -303,7 +303,7 @@ impl Builder {
     }
 
     /// `atom.add` of an unsigned number; what was there before.
-    pub fn take(&mut self, base: Reg, count: impl Into<Operand>) -> Reg {
+    pub fn add_atomically(&mut self, base: Reg, count: impl Into<Operand>) -> Reg {
         let (ty, dst) = (Type::U32, self.reg(Type::U32));
         self.push(Inst::Atom { ty, dst, addr: Address { base, offset: 0 }, src: count.into() });
         dst

@@ -130,7 +130,7 @@ pub enum Caching {
     /// As data that nobody writes while the kernel runs (`.nc`).
     ReadOnly,
     /// From the second level, which all blocks share (`.cg`): what other blocks wrote may not be what a first level holds.
-    Shared,
+    Second,
 }
 
 impl Caching {
@@ -139,7 +139,7 @@ impl Caching {
         match self {
             Self::Default => "",
             Self::ReadOnly => ".nc",
-            Self::Shared => ".cg",
+            Self::Second => ".cg",
         }
     }
 }

@@ -139,7 +139,7 @@ pub struct Entry {
     pub shared_bytes: u32,
     /// Whether shared memory is given at launch: needed above 48 KiB.
     pub dynamic_shared: bool,
-    /// Words of device memory that the module brings along, zero before the first launch.
+    /// 32-bit counters that the module declares as a global variable, zero before the first launch.
     pub tickets: u32,
     /// The body.
     pub body: Vec<Stmt>,

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// Name of the array of shared memory.
 pub(crate) const SHARED: &str = "shared_memory";
-/// Name of the words of device memory that a module brings along.
+/// Name of the global variable that holds the counters of tiles.
 pub(crate) const TICKETS: &str = "tickets";
 /// Alignment of shared memory in bytes.
 pub(crate) const SHARED_ALIGN: u32 = 16;

@@ -97,7 +97,7 @@ pub(super) fn check(
 /// Whether the grid splits the reduction and adds the parts in order, which is a promise of bitwise equal repeats.
 fn is_ordered(config: &Config) -> bool {
     let slices = config.get("k_g").and_then(Value::as_int);
-    slices > Some(1) && config.get("split").and_then(Value::as_str).is_some_and(|split| split != "atomic")
+    slices > Some(1) && matches!(config.get("split").and_then(Value::as_str), Some("ordered" | "ticket"))
 }
 
 /// Why a case has no result.
