@@ -214,6 +214,18 @@ fn edges_of_spaces() {
     }
 }
 
+/// Followed point by point, the sum would have more states than are followed.
+#[test]
+fn truths_and_numbers_of_one_word_are_told_apart() {
+    let names: Vec<String> = (0..10).map(|i| format!("p{i}")).collect();
+    let params: Vec<(&str, &[i64])> = names.iter().map(|n| (n.as_str(), POWERS)).collect();
+    let one = |pair: &[String]| format!("(1 if {} > 4 and {} > 4 and True else 0)", pair[0], pair[1]);
+    let sum = names.chunks(2).map(one).collect::<Vec<_>>().join(" + ");
+    let set = LegalSet::new(&described(&params, &[&format!("{sum} == 5 or False")])).unwrap();
+    // Three of six values are larger.
+    assert_eq!(set.count(), 3u64.pow(10));
+}
+
 #[test]
 fn constraints_without_a_value_are_faults() {
     let undefined = |constraints: &[&str]| {

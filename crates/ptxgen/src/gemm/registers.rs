@@ -19,6 +19,9 @@ use tilewright_core::space::{RuleGroup, SpaceBuilder};
 /// multiprocessor there is nothing to hide.
 const SCARCE_F64: u32 = 120;
 
+/// Blocks of a multiprocessor that may be asked for.
+pub(super) const OCCUPANCY: [i64; 4] = [1, 2, 3, 4];
+
 /// Adds the need of registers, what the hardware gives, and the rule.
 pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
     space
@@ -59,12 +62,15 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
             "registers_needed <= register_limit",
             "what does not fit is spilled to memory",
         )
+        // Blocks that threads and shared memory leave room for, up to the most that is asked for: of two numbers that vary much, the legal
+        // set remembers one that does not.
+        .define("room", &format!("min({}, threads_per_sm // threads, shared_per_sm // shared_bytes)", OCCUPANCY[3]))
         // What so many blocks of a multiprocessor leave each thread.
         .define("register_cap", "min(register_limit, registers_per_sm // (threads * occupancy) // 8 * 8)")
         .rule(
             "room_for_blocks",
             RuleGroup::Guideline,
-            "occupancy == 1 or (threads * occupancy <= threads_per_sm and shared_bytes * occupancy <= shared_per_sm)",
+            "occupancy == 1 or occupancy <= room",
             "threads or shared memory leave room for fewer blocks",
         )
         .rule(

@@ -87,7 +87,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("vec_c", [1, 2, 4, 8]))
         .param(Param::words("raster", ["m", "n"]))
         .param(Param::words("bounds", ["checked", "whole"]))
-        .param(Param::ints("occupancy", [1, 2, 3, 4]));
+        .param(Param::ints("occupancy", registers::OCCUPANCY));
     product(space).build()
 }
 

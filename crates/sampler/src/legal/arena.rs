@@ -148,8 +148,8 @@ const MAX_PAIRS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     nodes: Vec<Node>,
-    /// By operation, and whether its words are floats: a table of zeros is one of integers or one of floats.
-    known: HashMap<(Op, bool), Id>,
+    /// By operation and what its words are: a 1 is a number or a truth, and a table of zeros one of integers or one of floats.
+    known: HashMap<(Op, Kind), Id>,
 }
 
 impl Arena {
@@ -169,7 +169,7 @@ impl Arena {
         {
             return self.constant(kind, word);
         }
-        let key = (op, kind == Kind::Float);
+        let key = (op, kind);
         if let Some(&id) = self.known.get(&key) {
             return id;
         }
@@ -349,7 +349,7 @@ impl Arena {
     }
 
     fn grouped(&mut self, op: Nary, kind: Kind, operands: Vec<Id>) -> Option<Id> {
-        let known = self.known.get(&(Op::Nary(op, operands.clone()), false));
+        let known = self.known.get(&(Op::Nary(op, operands.clone()), kind));
         if let Some(&id) = known {
             return Some(id);
         }

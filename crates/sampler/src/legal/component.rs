@@ -118,19 +118,31 @@ impl<'a> Component<'a> {
         let mut registers = Registers::default();
         let share = |&c: &Id| (self.arena.vars(c), self.selectivity(c, &mut registers));
         let selectivity: Vec<(Vars, f64)> = self.constraints.iter().map(share).collect();
+        let mut best = Path::default();
+        for followed in BEAMS {
+            best = self.path(followed, &selectivity);
+            if best.cost < WORTH * followed as f64 {
+                break;
+            }
+        }
+        best.order
+    }
+
+    /// The cheapest way found where so many sets of decided parameters are followed at a time.
+    fn path(&mut self, followed: usize, selectivity: &[(Vars, f64)]) -> Path {
         let all = self.domains.len();
-        let mut beam: Vec<Path> = vec![Path { set: 0, cost: 0.0, width: 1.0, order: Vec::new() }];
+        let mut beam: Vec<Path> = vec![Path { width: 1.0, ..Path::default() }];
         for _ in 0..all {
             let mut next: BTreeMap<Vars, Path> = BTreeMap::new();
             for path in &beam {
-                let linked = self.linked(path.set, &selectivity);
+                let linked = self.linked(path.set, selectivity);
                 for var in (0..all).filter(|&v| linked >> v & 1 == 1) {
-                    let cost = path.cost + path.width * self.tried(var, path.set, &selectivity);
+                    let cost = path.cost + path.width * self.tried(var, path.set, selectivity);
                     let set = path.set | 1 << var;
                     match next.get(&set) {
                         Some(known) if known.cost <= cost => {}
                         known => {
-                            let width = known.map_or_else(|| self.width(set, &selectivity), |k| k.width);
+                            let width = known.map_or_else(|| self.width(set, selectivity), |k| k.width);
                             let order = [path.order.as_slice(), &[var]].concat();
                             next.insert(set, Path { set, cost, width, order });
                         }
@@ -139,9 +151,9 @@ impl<'a> Component<'a> {
             }
             beam = next.into_values().collect();
             beam.sort_by(|a, b| (a.cost + a.width).total_cmp(&(b.cost + b.width)).then(a.set.cmp(&b.set)));
-            beam.truncate(BEAM);
+            beam.truncate(followed);
         }
-        beam.into_iter().next().map_or_else(Vec::new, |path| path.order)
+        beam.into_iter().next().unwrap_or_default()
     }
 
     /// About how many values of a parameter are looked at in each state: what constraints with one other parameter leave
@@ -204,13 +216,17 @@ impl<'a> Component<'a> {
     }
 }
 
-/// Sets of decided parameters that are followed at a time.
-const BEAM: usize = 4;
+/// Sets of decided parameters that are followed at a time: first a few, and more while the way that they find is long.
+const BEAMS: [usize; 3] = [4, 32, 256];
+
+/// Pairs of a state and a value that are looked at in the time that following one set more takes.
+const WORTH: f64 = 1e5;
 
 /// Combinations behind an estimate.
 const SAMPLE: usize = if LANES < 64 { LANES } else { 64 };
 
 /// A way to decide a set of parameters.
+#[derive(Default)]
 struct Path {
     set: Vars,
     /// Pairs of a state and a value looked at so far.
