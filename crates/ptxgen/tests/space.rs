@@ -18,6 +18,7 @@ use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_ptxgen::target::Target;
 use tilewright_ptxgen::verify::verify;
+use tilewright_sampler::LegalSet;
 use tilewright_sampler::bacugen::{self, DeviceConstants, Guidelines, Reading};
 
 /// The left side of a rule that is a comparison, at a point.
@@ -49,6 +50,25 @@ fn rules_and_code_agree() {
             assert_eq!(left(&space, "registers", &point), i64::from(blueprint.registers_needed), "{blueprint:?}");
         }
     }
+}
+
+/// What is not counted is neither sampled evenly nor ranked as a whole.
+#[test]
+fn legal_sets_of_every_kernel_are_counted() {
+    fn counted<K: Kernel<Of = Gemm>>(kernel: &K, input: fn(&mut ChaCha8Rng) -> GemmInput) {
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        for _ in 0..6 {
+            let target = plans::MMA_TARGETS[rng.random_range(0..plans::MMA_TARGETS.len())];
+            let input = input(&mut rng);
+            let space = kernel.space().bind(&kernel.symbols(&plans::spec(target), &input)).unwrap();
+            let found = LegalSet::of(&space);
+            assert!(found.is_ok(), "{} {target} {input:?}: {found:?}", kernel.id());
+        }
+    }
+    counted(&SimtGemm::new(), plans::input);
+    counted(&SimtGemm::new(), plans::typed);
+    counted(&BacugenGemm::new(), plans::bacugen_input);
+    counted(&MmaGemm::new(), plans::mma_input);
 }
 
 #[test]
