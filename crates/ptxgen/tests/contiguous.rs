@@ -1,4 +1,5 @@
-//! Tiles that stay contiguous along the reduction: what is refused, and what the assembler makes of the main loop.
+//! Ways of operands to where they are multiplied, other than rows of shared memory: what is refused, and what the assembler makes of the main
+//! loop. Tiles stay contiguous along the reduction, or rows of A go straight to registers.
 
 mod assembler;
 mod plans;
@@ -17,7 +18,10 @@ const LARGE: &str = "m_s=8,n_s=8,m_l=128,n_l=128,k_s=1,k_l=1,k_g=1,u=32,vec_a=4,
 
 /// A plan for large matrices by what differs from [`LARGE`], or the rule that it breaks.
 fn large(target: &str, dtype: DType, layout: Layout, config: &str) -> Result<GemmPlan, String> {
-    let input = GemmInput::new(4096, 4096, 4096, dtype, layout);
+    planned(target, GemmInput::new(4096, 4096, 4096, dtype, layout), config)
+}
+
+fn planned(target: &str, input: GemmInput, config: &str) -> Result<GemmPlan, String> {
     let problem = Bound::new(Arc::new(SimtGemm::new()), plans::spec(target), input).unwrap();
     let params = problem.space().params();
     let base = Config::parse(LARGE).unwrap().to_point(params, None).unwrap();
@@ -61,6 +65,34 @@ fn the_main_loop_is_multiply_adds_in_every_layout() {
                 [loads, 2 * loads, 0, 0],
                 "{target} {layout}"
             );
+        }
+    }
+}
+
+/// The same tiles and threads with rows of A through shared memory: few columns multiply what is stored and loaded for them.
+#[test]
+fn rows_of_few_columns_go_straight_to_registers() {
+    let Some(assembler) = Assembler::find() else { return };
+    let tile = "m_s=4,n_s=16,m_l=128,n_l=16,k_l=4,u=32,k_g=8,vec_a=4,vec_b=4";
+    for layout in [Layout::Nn, Layout::Tn] {
+        for target in ["sm_80", "sm_90"] {
+            let of = |load: &str| {
+                let input = GemmInput::new(2560, 16, 2560, DType::F32, layout);
+                let plan = planned(target, input, &format!("{tile},load={load}")).unwrap();
+                let of = MainLoop::of(&assembler, &plan.modules().remove(0)).unwrap();
+                let (share, bytes) = (of.share(), plan.blueprint().shared_bytes);
+                println!(
+                    "{target} {layout} {load}: {share:.4}, {} loads in {} passes and {} stores in {} of shared memory, {bytes} bytes",
+                    of.loads, of.passes, of.stores, of.store_passes
+                );
+                of
+            };
+            let (through, straight) = (of("nc"), of("straight"));
+            assert_eq!((straight.multiplies, straight.spilled), (through.multiplies, 0));
+            assert!(straight.share() > through.share() + 0.01, "{target} {layout}");
+            // Those of 16 columns of a step by 16 bytes are left, and the stores of one operand.
+            assert_eq!((straight.loads, through.loads), (8 * 4, 8 * 5), "{target} {layout}");
+            assert!(3 * straight.passes <= 2 * through.passes && 3 * straight.store_passes <= through.store_passes);
         }
     }
 }

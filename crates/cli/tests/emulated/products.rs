@@ -106,6 +106,32 @@ fn tiles_that_stay_contiguous_along_the_reduction() {
     });
 }
 
+/// Of every type and both layouts of A: right, nothing that the emulator objects to, and counted as they run.
+#[test]
+fn rows_that_go_straight_to_registers() {
+    let kinds = [
+        ("layout=nn,n=16,k=92,dtype=f32", "vec_a=4"),
+        ("layout=nt,n=7,dtype=f32", "k_l=2"),
+        ("layout=tn,n=24,k=130,dtype=f32", "vec_a=2"),
+        ("layout=tt,n=16,k=200,dtype=f32", "vec_a=4,k_l=2"),
+        ("layout=tn,n=13,k=92,dtype=f64", "stages=2"),
+        ("layout=nn,n=16,k=131,dtype=c32", "k_g=2,split=ticket"),
+        ("layout=ct,n=5,dtype=c64", ""),
+        ("layout=tn,n=31,k=70,dtype=bf16", "vec_a=1"),
+        ("layout=nn,n=8,k=64,dtype=f16,acc=f32", "vec_a=2"),
+    ];
+    let cases: Vec<(usize, u64)> = (0..kinds.len()).flat_map(|i| (0..8).map(move |seed| (i, seed))).collect();
+    cases.into_par_iter().for_each(|(i, seed)| {
+        let ((words, config), target) = (kinds[i], TARGETS[2 + seed as usize % 5]);
+        let seed = 9100 + 10 * i as u64 + seed;
+        let (input, plan) = any(target, &format!("{words},align=16"), &format!("load=straight,{config}"), seed);
+        check(target, &input, &plan, FILLINGS[seed as usize % 3], seed);
+        if target == "sm_80" {
+            counts::check(&input, &plan, Shares::LeftOut);
+        }
+    });
+}
+
 #[test]
 fn ordered_sums_leave_the_same_bytes_however_blocks_are_scheduled() {
     for (words, config) in [

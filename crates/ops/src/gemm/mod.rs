@@ -25,6 +25,7 @@ use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Ve
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::data::Data;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
 use tilewright_core::program::{DeviceError, ScalarSpec};
@@ -107,17 +108,32 @@ impl Computation for Gemm {
     }
 
     fn feature_names(&self) -> Vec<Feature> {
-        let sizes = ["m", "n", "k"].map(Feature::size);
-        let flags = ["f64", "a_transposed", "b_transposed", "lda_aliases", "ldb_aliases", "ldc_aliases", "beta_zero"];
+        // Bytes of an element tell all types apart with what is said of complex numbers and of the two of equal width.
+        let sizes = ["m", "n", "k", "operand_bytes", "sum_bytes", "result_bytes"].map(Feature::size);
+        let flags = [
+            "complex",
+            "bf16",
+            "tf32",
+            "a_transposed",
+            "b_transposed",
+            "lda_aliases",
+            "ldb_aliases",
+            "ldc_aliases",
+            "beta_zero",
+        ];
         sizes.into_iter().chain(flags.map(Feature::flag)).collect()
     }
 
     fn features(&self, input: &GemmInput, out: &mut Vec<f32>) {
         // Columns that lie a multiple of the page size apart share cache sets: what makes packing pay.
         let aliases = |ld: usize| (ld * input.dtype().size()).is_multiple_of(4096);
+        let ElementTypes { operand, accumulator, output } = input.types;
         out.extend([input.m, input.n, input.k].map(|x| x as f32));
+        out.extend([operand, accumulator, output].map(|of| of.size() as f32));
         let flags = [
-            input.dtype() == DType::F64,
+            operand.is_complex(),
+            operand == DType::Bf16,
+            operand == DType::Tf32,
             input.layout.a_transposed(),
             input.layout.b_transposed(),
             aliases(input.lda),

@@ -19,8 +19,8 @@ pub(super) fn module(bp: &Blueprint) -> Module {
 fn product(b: &mut Builder, bp: &gemm::Blueprint, params: &Params, at: &Position) -> Vec<Reg> {
     let shared = b.mov(Type::U32, Operand::Shared);
     let sides = b.block("addresses", |b| [true, false].map(|is_a| side(b, bp, at, params, is_a, shared)));
-    let read = b.block("fragments", |b| fragments(b, bp, at, shared));
-    reduction(bp, at, shared).sums(b, sides, &read)
+    let mut read = b.block("fragments", |b| fragments(b, bp, at, shared));
+    reduction(bp, at, shared).sums(b, sides, &mut read)
 }
 
 /// How a thread brings in its part of A, or of B.

@@ -185,7 +185,7 @@ fn depth(b: &mut Builder, bp: &Blueprint, params: &mut Params) -> (Option<Reg>, 
 fn sums(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<Reg> {
     let config = &bp.config;
     let sides = b.block("addresses", |b| [true, false].map(|filter| Side::new(b, bp, at, params, filter)));
-    let read = b.block("fragments", |b| fragments(b, bp, at));
+    let mut read = b.block("fragments", |b| fragments(b, bp, at));
     let places: u32 = config.thread().iter().product();
     let reduction = Reduction {
         arithmetic: bp.arithmetic,
@@ -201,7 +201,7 @@ fn sums(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<
         my_group: at.my_group,
         shared: at.shared,
     };
-    reduction.sums(b, sides, &read)
+    reduction.sums(b, sides, &mut read)
 }
 
 /// Where a thread reads its outputs of the filters and its positions in shared memory.

@@ -138,10 +138,10 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
         )
         .rule("idle_stages", Guideline, "stages <= 2 or (stages - 1) * u < 2 * sums", "stages that are never filled");
     let aligned = |vec: &str, near: &str| format!("{vec} == 1 or ({vec} <= {near} and align % ({vec} * element) == 0)");
-    let space = loader::rules(space, "f", "filter_along", "k_l", &aligned("vec_f", "near_filter"), None);
+    let space = loader::rules(space, ("f", "filter_along", "k_l"), &aligned("vec_f", "near_filter"), None, None);
     // A vector of positions lies within one row of the tile.
     let near = "(near_steps if scan == 'steps' else min(near_places, first_l))";
-    loader::rules(space, "g", "scan == 'steps'", "places", &aligned("vec_g", near), None)
+    loader::rules(space, ("g", "scan == 'steps'", "places"), &aligned("vec_g", near), None, None)
 }
 
 fn memory(space: SpaceBuilder) -> SpaceBuilder {

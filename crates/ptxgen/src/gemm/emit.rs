@@ -3,9 +3,10 @@
 use super::blueprint::Blueprint;
 use super::frame::{Block, Params, Template};
 use super::load::Side;
+use super::straight::{Rows, Straight};
 use super::{store, ticket};
 use crate::ir::{Builder, Entry, Module, Operand, Reg, Type};
-use crate::simt::{Fragments, Loader, Operands, Reduction};
+use crate::simt::{Fragments, Load, Loader, Operands, Reduction};
 
 /// Where a thread stands.
 pub(crate) struct Position {
@@ -76,9 +77,16 @@ fn position(b: &mut Builder, bp: &Blueprint, params: &mut Params) -> Position {
 /// The sums of a thread's tile over the block's slice, in column-major order.
 fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<Reg> {
     let shared = b.mov(Type::U32, Operand::Shared);
+    let (reduction, arithmetic, steps) = (reduction(bp, at, shared), bp.arithmetic, bp.config.u / bp.config.k_l);
+    if bp.config.load == Load::Straight {
+        let side = b.block("addresses", |b| Side::new(b, bp, at, params, false, shared));
+        let columns = b.block("fragments", |b| columns(b, bp, at, shared));
+        let rows = b.block("rows", |b| Rows::new(b, bp, at, params));
+        return reduction.sums(b, [side], &mut Straight { arithmetic, rows, columns, steps });
+    }
     let sides = b.block("addresses", |b| [true, false].map(|is_a| Side::new(b, bp, at, params, is_a, shared)));
-    let read = b.block("fragments", |b| fragments(b, bp, at, shared));
-    reduction(bp, at, shared).sums(b, sides, &read)
+    let sides_read = b.block("fragments", |b| [rows(b, bp, at, shared), columns(b, bp, at, shared)]);
+    reduction.sums(b, sides, &mut Fragments { arithmetic, sides: sides_read, steps })
 }
 
 /// The loop over the stages of a block, whose shared memory begins at an address.
@@ -100,27 +108,38 @@ pub(crate) fn reduction(bp: &Blueprint, at: &Position, shared: Reg) -> Reduction
     }
 }
 
-/// Where a thread reads its rows of A and columns of B in shared memory.
-fn fragments(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Fragments {
-    let (config, tiles, bytes) = (&bp.config, bp.arrangement, bp.arithmetic.bytes());
-    let share = config.u / config.k_l;
-    let mut side = |t: Option<Reg>, (count, chunk, apart): (u32, u32, u32), loader: &Loader, offset: u32| {
-        let pitch = loader.pitch;
-        // From thread to thread, and from step to step.
-        let (thread, step) = if loader.rows.is_some() { (pitch, 1) } else { (chunk, pitch) };
-        let base = b.scale_add(t, thread * bytes, shared);
-        let base = match at.group {
-            Some(group) => b.scale_add(Some(group), share * step * bytes, base),
-            None => base,
-        };
-        let base = b.add(Type::U32, base, offset);
-        let element = |i: u32| i / chunk * chunk * apart + i % chunk;
-        match loader.rows {
-            Some(rows) => Operands::deep(base, pitch, (0..count).map(|i| rows.place(element(i))).collect()),
-            None => Operands::new(base, pitch, chunk, (0..count / chunk).map(|i| element(i * chunk)).collect()),
-        }
+/// Where a thread reads its rows of A in shared memory.
+fn rows(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Operands {
+    let tiles = bp.arrangement;
+    operands(b, bp, (at, shared), (at.t_m, bp.config.m_s, tiles.chunk_m, tiles.t_m), &bp.loader_a)
+}
+
+/// Where a thread reads its columns of B in shared memory.
+fn columns(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Operands {
+    let tiles = bp.arrangement;
+    let shared = b.add(Type::U32, shared, bp.tile_a_bytes);
+    operands(b, bp, (at, shared), (at.t_n, bp.config.n_s, tiles.chunk_n, tiles.t_n), &bp.loader_b)
+}
+
+/// Where a thread, one of so many along an edge of the block, reads so many elements of a tile, of which `chunk` are neighbours.
+fn operands(
+    b: &mut Builder,
+    bp: &Blueprint,
+    (at, tile): (&Position, Reg),
+    (t, count, chunk, apart): (Option<Reg>, u32, u32, u32),
+    loader: &Loader,
+) -> Operands {
+    let (pitch, bytes, share) = (loader.pitch, bp.arithmetic.bytes(), bp.config.u / bp.config.k_l);
+    // From thread to thread, and from step to step.
+    let (thread, step) = if loader.rows.is_some() { (pitch, 1) } else { (chunk, pitch) };
+    let base = b.scale_add(t, thread * bytes, tile);
+    let base = match at.group {
+        Some(group) => b.scale_add(Some(group), share * step * bytes, base),
+        None => base,
     };
-    let a = side(at.t_m, (config.m_s, tiles.chunk_m, tiles.t_m), &bp.loader_a, 0);
-    let bb = side(at.t_n, (config.n_s, tiles.chunk_n, tiles.t_n), &bp.loader_b, bp.tile_a_bytes);
-    Fragments { arithmetic: bp.arithmetic, sides: [a, bb], steps: share }
+    let element = |i: u32| i / chunk * chunk * apart + i % chunk;
+    match loader.rows {
+        Some(rows) => Operands::deep(base, pitch, (0..count).map(|i| rows.place(element(i))).collect()),
+        None => Operands::new(base, pitch, chunk, (0..count / chunk).map(|i| element(i * chunk)).collect()),
+    }
 }

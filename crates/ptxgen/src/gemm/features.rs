@@ -25,7 +25,7 @@ const MORE: [&str; 15] = [
     "body",
     "tail",
 ];
-const FLAGS: [&str; 6] = ["load_nc", "load_async", "atomic", "ticket", "raster_n", "whole"];
+const FLAGS: [&str; 7] = ["load_nc", "load_async", "load_straight", "atomic", "ticket", "raster_n", "whole"];
 
 /// What a model sees of a product.
 pub(crate) fn names() -> Vec<Feature> {
@@ -113,6 +113,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.l
     let flags = [
         c.load == Load::Nc,
         c.load == Load::Async,
+        c.load == Load::Straight,
         c.k_g > 1 && c.split == Split::Atomic,
         c.k_g > 1 && c.split == Split::Ticket,
         c.raster == Raster::N,

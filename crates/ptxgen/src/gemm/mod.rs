@@ -19,6 +19,7 @@
 //! | `frame` | what all templates of products share: parameters, coordinates, how matrices lie |
 //! | `source` | a thread's way through an operand in device memory |
 //! | `load`, `store` | device memory to shared memory; the tile to C or to the workspace |
+//! | `straight` | rows of A from device memory to registers, for products of few columns |
 //! | `finish` | `C = beta C`, and the ordered sum of slices |
 //! | `ticket` | the same sum by the last block of each tile, in the launch of the product |
 //!
@@ -44,6 +45,7 @@ mod residence;
 pub(crate) mod source;
 pub(crate) mod space;
 pub(crate) mod store;
+mod straight;
 mod ticket;
 
 pub use crate::simt::{Arithmetic, Load};

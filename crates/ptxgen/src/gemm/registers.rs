@@ -28,16 +28,23 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         .define("scarce", &format!("component == 8 and sm >= {SCARCE_F64}"))
         .define("words", "sum_bytes // 4")
         // Two operands of 16 bits share a register until they are multiplied.
-        .define("held_a", "loads_a * ((vec_a * element + 3) // 4)")
+        // Rows that go straight to registers are held for a whole stage.
+        .define("requests_a", "m_s * (u // k_l) // vec_a if load == 'straight' else loads_a")
+        .define("held_a", "requests_a * ((vec_a * element + 3) // 4)")
         .define("held_b", "loads_b * ((vec_b * element + 3) // 4)")
         .define("held", "0 if load == 'async' else held_a + held_b")
         // Half as many instructions hide the loads of a step of pairs, so that one step more is loaded ahead.
         .define("overlap", "1 if scarce else min(max(2, k_s - 1), u // k_l) + lanes - 1")
-        .define("edges", "edges_a + edges_b")
-        .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + (loads_a + loads_b) // 8")
+        .define("edges", "((m_s if transpose_a else m_s // vec_a) if load == 'straight' else edges_a) + edges_b")
+        .define("moved", "loads_b + (0 if load == 'straight' else loads_a)")
+        // Rows along the reduction have an address each, which the assembler keeps. While rows come straight, it spreads loads over the
+        // multiply-adds and holds more of the sums' and less of the columns'.
+        .define("row_addresses", "3 * m_s // 4 if transpose_a else 4 - m_s * words // 2")
+        .define("spread", "requests_a * (2 if element == 2 else 1) // 4 + m_s * n_s * words // 4 - n_s * words // 2 + row_addresses")
+        .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + moved // 8 + (spread if load == 'straight' else 0)")
         .define("sets", "(k_s + 4 if sum_bytes == 4 else 2 * k_s) if k_s > 1 else 0")
         // Pairs are multiplied as they lie in memory.
-        .define("shallow", "m_s * (1 - deep_a) + n_s * (1 - deep_b)")
+        .define("shallow", "(0 if load == 'straight' and element >= 4 else m_s * (1 - deep_a)) + n_s * (1 - deep_b)")
         .define("fragments", "shallow * words if lanes == 1 else (m_s + n_s + 1) // lanes")
         // Of what is contiguous along the reduction the next four steps are loaded while the last one is multiplied.
         .define("deep_fragments", "5 * (m_s * deep_a + n_s * deep_b)")
@@ -65,6 +72,12 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         // Blocks that threads and shared memory leave room for, up to the most that is asked for: of two numbers that vary much, the legal
         // set remembers one that does not.
         .define("room", &format!("min({}, threads_per_sm // threads, shared_per_sm // shared_bytes)", OCCUPANCY[3]))
+        .rule(
+            "held_rows",
+            RuleGroup::Guideline,
+            "load != 'straight' or (held_a <= 64 and u // k_l <= 32)",
+            "rows of so long a stage leave no registers for sums",
+        )
         // What so many blocks of a multiprocessor leave each thread.
         .define("register_cap", "min(register_limit, registers_per_sm // (threads * occupancy) // 8 * 8)")
         .rule(

@@ -37,7 +37,7 @@ impl GemmPlan {
         let blocks = most.min(grid / multiprocessors);
         let config = &bp.config;
         let stage = f64::from((config.m_l + config.n_l) * config.u * bp.arithmetic.bytes());
-        // Through registers one stage is ahead of the one that is multiplied.
+        // Through registers, or straight there, one stage is ahead of the one that is multiplied.
         let ahead = if config.load == Load::Async { f64::from(config.stages - 1) } else { 1.0 };
         Residence { blocks, threads: blocks * f64::from(bp.threads), bytes: blocks * stage * ahead }
     }

@@ -80,7 +80,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("vec_a", [1, 2, 4, 8]))
         .param(Param::ints("vec_b", [1, 2, 4, 8]))
         .param(Param::ints("stages", [1, 2, 3, 4, 5]))
-        .param(Param::words("load", ["global", "nc", "async"]))
+        .param(Param::words("load", ["global", "nc", "async", "straight"]))
         .param(Param::ints("k_s", [1, 2, 4]))
         .param(Param::ints("k_g", SLICES))
         .param(Param::words("split", ["ordered", "atomic", "ticket"]))
@@ -148,6 +148,30 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let mut space = space
         .rule("depth", Guideline, "u == 4 or u < 2 * k", "deeper stages than the reduction are the same stage")
+        .rule(
+            "paired_rows",
+            Implementation,
+            "load != 'straight' or lanes == 1",
+            "pairs of rows are multiplied as they lie in shared memory",
+        )
+        .rule(
+            "whole_loads",
+            Implementation,
+            "load != 'straight' or transpose_a or m_s % vec_a == 0",
+            "a thread loads its own rows, in whole vectors",
+        )
+        .rule(
+            "whole_steps",
+            Implementation,
+            "load != 'straight' or not transpose_a or vec_a == 1 or (element >= 4 and u // k_l % vec_a == 0)",
+            "a thread loads its own steps, in whole vectors",
+        )
+        .rule(
+            "few_columns",
+            Guideline,
+            "load != 'straight' or (n <= 64 and t_n <= 4)",
+            "rows that many threads multiply are loaded once where they go through shared memory",
+        )
         .rule("async", Hardware, "load != 'async' or sm >= 80", "asynchronous copies came with sm_80")
         .rule(
             "stages",
@@ -167,7 +191,8 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
         // What one load from shared memory fetches of a thread's rows; see `simt::chunk`.
         let of = if side == "a" { "m_s" } else { "n_s" };
         let chunk = format!("(4 if {of} % 4 == 0 else 2 if {of} % 2 == 0 else 1)");
-        space = loader::rules(space, side, along_k, tile, &aligned, Some(&chunk));
+        let straight = (side == "a").then_some("load == 'straight'");
+        space = loader::rules(space, (side, along_k, tile), &aligned, Some(&chunk), straight);
     }
     space
 }
@@ -180,7 +205,10 @@ fn memory(space: SpaceBuilder) -> SpaceBuilder {
         .define("deep_pitch", "u if u % 8 != 0 else u + 4")
         .define("pitch_a", "deep_pitch if deep_a == 1 else m_l + (16 // element if transpose_a else 0)")
         .define("pitch_b", "deep_pitch if deep_b == 1 else n_l + (0 if transpose_b else 16 // element)")
-        .define("tile_a_bytes", "(pitch_a * (m_l if deep_a == 1 else u) * element + 15) // 16 * 16")
+        .define(
+            "tile_a_bytes",
+            "0 if load == 'straight' else (pitch_a * (m_l if deep_a == 1 else u) * element + 15) // 16 * 16",
+        )
         .define("stage_bytes", "tile_a_bytes + (pitch_b * (n_l if deep_b == 1 else u) * element + 15) // 16 * 16")
         // Half of the groups write their accumulators.
         .define("tree_bytes", "k_l // 2 * m_l * n_l * sum_bytes")

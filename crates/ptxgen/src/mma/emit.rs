@@ -63,7 +63,7 @@ fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> V
     let config = &bp.config;
     let shared = b.mov(Type::U32, Operand::Shared);
     let sides = b.block("addresses", |b| [true, false].map(|is_a| load::side(b, bp, at, params, is_a, shared)));
-    let read = b.block("fragments", |b| Fragments::new(b, bp, at, shared));
+    let mut read = b.block("fragments", |b| Fragments::new(b, bp, at, shared));
     let reduction = Reduction {
         arithmetic: bp.frame.arithmetic,
         load: config.load,
@@ -78,5 +78,5 @@ fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> V
         my_group: None,
         shared,
     };
-    reduction.sums(b, sides, &read)
+    reduction.sums(b, sides, &mut read)
 }

@@ -139,7 +139,7 @@ fn bits(b: &mut Builder, src: Reg) -> Reg {
 
 impl Multiply for Fragments {
     /// The fragments of a step are loaded one step ahead.
-    fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]) {
+    fn compute(&self, b: &mut Builder, turn: Option<Reg>, _left: Reg, acc: &[Reg]) {
         let mut shifted = |of: &Operand| -> Vec<Reg> {
             of.addresses.iter().map(|&at| turn.map_or(at, |turn| b.add(Type::U32, at, turn))).collect()
         };

@@ -30,12 +30,13 @@ impl Operands {
         Self { base, pitch, chunk: 1, pieces: rows, depth: DEPTH }
     }
 
-    fn elements(&self) -> usize {
-        self.pieces.len() * self.chunk as usize
+    /// Where the stage begins whose turn it is.
+    pub(crate) fn stage(&self, b: &mut Builder, turn: Option<Reg>) -> Reg {
+        turn.map_or(self.base, |turn| b.add(Type::U32, self.base, turn))
     }
 
     /// What is loaded from a step on, as it lies in memory; nothing where it was loaded with a step before.
-    fn fetch(&self, b: &mut Builder, of: Arithmetic, base: Reg, step: u32) -> Option<Vec<Reg>> {
+    pub(crate) fn fetch(&self, b: &mut Builder, of: Arithmetic, base: Reg, step: u32) -> Option<Vec<Reg>> {
         let (ty, count) = of.fetched(self.chunk.max(self.depth));
         let place = |at: u32| if self.depth > 1 { at * self.pitch + step } else { step * self.pitch + at };
         let load = |at: &u32| b.load(Space::Shared, ty, count, base, i64::from(place(*at) * of.bytes()));
@@ -43,7 +44,7 @@ impl Operands {
     }
 
     /// One step's elements of what is loaded.
-    fn of_step(&self, loaded: &[Reg], step: u32) -> Vec<Reg> {
+    pub(crate) fn of_step(&self, loaded: &[Reg], step: u32) -> Vec<Reg> {
         loaded.iter().skip((step % self.depth) as usize).step_by(self.depth as usize).copied().collect()
     }
 }
@@ -58,18 +59,13 @@ pub(crate) struct Fragments {
 
 impl Multiply for Fragments {
     /// The operands of a step are loaded one step ahead. Steps are dealt to sets of accumulators.
-    fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]) {
+    fn compute(&self, b: &mut Builder, turn: Option<Reg>, _left: Reg, acc: &[Reg]) {
         let [left, right] = &self.sides;
-        let shift = |b: &mut Builder, base: Reg| turn.map_or(base, |t| b.add(Type::U32, base, t));
-        let (x_base, y_base) = (shift(b, left.base), shift(b, right.base));
+        let (x_base, y_base) = (left.stage(b, turn), right.stage(b, turn));
         let fetch = |b: &mut Builder, step: u32| {
             let x = left.fetch(b, self.arithmetic, x_base, step);
             (x, right.fetch(b, self.arithmetic, y_base, step))
         };
-        let rows = left.elements();
-        let parts = self.arithmetic.parts();
-        let tile = rows * right.elements() * parts / self.arithmetic.lanes();
-        let sets = (acc.len() / tile) as u32;
         let (mut x_held, mut y_held) = (Vec::new(), Vec::new());
         let mut next = fetch(b, 0);
         for step in 0..self.steps {
@@ -78,15 +74,21 @@ impl Multiply for Fragments {
             let (x, y) = (left.of_step(&x_held, step), right.of_step(&y_held, step));
             let (x, y) = (self.arithmetic.rows(b, &x), self.arithmetic.columns(b, &y));
             next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
-            let set = &acc[(step % sets) as usize * tile..][..tile];
-            let products = match self.arithmetic {
-                Arithmetic { complex: true, .. } => complex,
-                Arithmetic { paired: true, .. } => pairs,
-                _ => real,
-            };
-            products(b, self.arithmetic, set, &x, &y);
+            add_products(b, self.arithmetic, (acc, step), &x, &y);
         }
     }
+}
+
+/// Adds the products of a step to the set of accumulators whose turn it is.
+pub(crate) fn add_products(b: &mut Builder, of: Arithmetic, (acc, step): (&[Reg], u32), x: &[Reg], y: &[Reg]) {
+    let tile = x.len() * y.len() / of.parts();
+    let set = step as usize % (acc.len() / tile);
+    let products = match of {
+        Arithmetic { complex: true, .. } => complex,
+        Arithmetic { paired: true, .. } => pairs,
+        _ => real,
+    };
+    products(b, of, &acc[set * tile..][..tile], x, y);
 }
 
 /// The products of real numbers, those of one element of the first operand together: of the orders that were tried (by either operand,

@@ -46,24 +46,24 @@ impl Rows {
 
 /// Adds what a loader is, all but its pitch, with the rules that make it one. `along_k` says whether memory is contiguous along
 /// the reduction, `tile` is the length of the tile's rows, and `aligned` says where vectors may be loaded. Where copies transpose no
-/// vectors, `deep` may say what becomes of the tile; it is refused otherwise.
+/// vectors, `deep` may say what becomes of the tile; it is refused otherwise. Where `straight` holds, nothing is brought in.
 pub(crate) fn rules(
     space: SpaceBuilder,
-    side: &str,
-    along_k: &str,
-    tile: &str,
+    (side, along_k, tile): (&str, &str, &str),
     aligned: &str,
     deep: Option<&str>,
+    straight: Option<&str>,
 ) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let vec = format!("vec_{side}");
     let (contiguous, other) = (format!("contiguous_{side}"), format!("other_{side}"));
     let (along, down) = (format!("along_{side}"), format!("down_{side}"));
+    let unless = straight.map_or(String::new(), |straight| format!("{straight} or "));
     let shared_out = format!(
-        "{contiguous} % {vec} == 0 and threads % {along} == 0 and ({contiguous} // {vec}) % {along} == 0 \
-         and {other} % {down} == 0"
+        "{unless}({contiguous} % {vec} == 0 and threads % {along} == 0 and ({contiguous} // {vec}) % {along} == 0 \
+         and {other} % {down} == 0)"
     );
-    let idle = format!("4 * {contiguous} * {other} >= {vec} * threads or {vec} == 1");
+    let idle = format!("{unless}4 * {contiguous} * {other} >= {vec} * threads or {vec} == 1");
     let narrow = format!("load != 'async' or {vec} * element >= 4");
     let unaligned = "vectors lie at multiples of their size, and none lies across the end";
     let many = "a thread that loads so much computes on too little";
@@ -81,7 +81,7 @@ pub(crate) fn rules(
         .define(&format!("passes_down_{side}"), &format!("{other} // {down}"))
         .define(&loads, &format!("passes_along_{side} * passes_down_{side}"))
         .define(&format!("edges_{side}"), &format!("(passes_down_{side} if {along_k} else passes_along_{side})"))
-        .rule(&name("many_loads"), Guideline, &format!("{loads} <= 16"), many)
+        .rule(&name("many_loads"), Guideline, &format!("{unless}{loads} <= 16"), many)
         .rule(&name("idle_loaders"), Guideline, &idle, "narrower loads keep more threads busy");
     match deep {
         Some(chunk) => stays(space, side, along_k, chunk),

@@ -24,7 +24,7 @@ mod tree;
 
 pub use arithmetic::Arithmetic;
 pub(crate) use arrangement::{Arrangement, chunk};
-pub(crate) use fragments::{Fragments, Operands};
+pub(crate) use fragments::{Fragments, Operands, add_products};
 pub(crate) use loader::{Loader, Rows, Slot};
 pub(crate) use mover::{Mover, Targets};
 pub(crate) use slices::ordered_sum;

@@ -81,7 +81,7 @@ impl Mover {
 
     /// How loads go through the caches.
     pub(crate) fn caching(&self) -> Caching {
-        if self.load == Load::Nc { Caching::ReadOnly } else { Caching::Default }
+        if matches!(self.load, Load::Nc | Load::Straight) { Caching::ReadOnly } else { Caching::Default }
     }
 
     fn held(&self, slot: Slot) -> &[Reg] {

@@ -15,6 +15,8 @@ pub enum Load {
     Nc,
     /// By asynchronous copies (`cp.async`, from sm_80), several stages ahead.
     Async,
+    /// Those of B like `Nc`. Rows of A go straight to the registers of the threads that multiply them.
+    Straight,
 }
 
 impl Load {
@@ -23,6 +25,7 @@ impl Load {
         match word {
             Val::Str("nc") => Self::Nc,
             Val::Str("async") => Self::Async,
+            Val::Str("straight") => Self::Straight,
             _ => Self::Global,
         }
     }
@@ -50,8 +53,13 @@ pub(crate) trait Side {
 
 /// How a thread multiplies a stage.
 pub(crate) trait Multiply {
-    /// Adds the products of the stage whose turn it is to the accumulators.
-    fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]);
+    /// From here on the next loop goes on in place.
+    fn carry(&mut self, b: &mut Builder) {
+        let _ = b;
+    }
+
+    /// Adds the products of the stage whose turn it is to the accumulators; so many are left with it.
+    fn compute(&self, b: &mut Builder, turn: Option<Reg>, left: Reg, acc: &[Reg]);
 }
 
 /// The sums of a block over its slice of the reduction.
@@ -78,13 +86,18 @@ pub(crate) struct Reduction {
 
 impl Reduction {
     /// Adds up; the sums are those of the first group.
-    pub(crate) fn sums<S: Side>(&self, b: &mut Builder, sides: [S; 2], read: &impl Multiply) -> Vec<Reg> {
+    pub(crate) fn sums<S: Side, const SIDES: usize>(
+        &self,
+        b: &mut Builder,
+        mut sides: [S; SIDES],
+        read: &mut impl Multiply,
+    ) -> Vec<Reg> {
         let tile = self.tile / self.arithmetic.lanes();
         let acc: Vec<Reg> = (0..tile * self.sets as usize).map(|_| self.arithmetic.start(b)).collect();
         match (self.load, self.stages) {
-            (Load::Async, _) => self.asynchronous(b, sides, read, &acc),
-            (_, 1) => self.single(b, sides, read, &acc),
-            _ => self.double(b, sides, read, &acc),
+            (Load::Async, _) => self.asynchronous(b, &mut sides, read, &acc),
+            (_, 1) => self.single(b, &mut sides, read, &acc),
+            _ => self.double(b, &mut sides, read, &acc),
         }
         let mut sums = self.arithmetic.sums(b, &acc[..tile]);
         for set in acc[tile..].chunks(tile) {
@@ -98,20 +111,21 @@ impl Reduction {
     }
 
     /// One stage in shared memory; the next waits in registers.
-    fn single<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &impl Multiply, acc: &[Reg]) {
+    fn single<S: Side>(&self, b: &mut Builder, sides: &mut [S], read: &mut impl Multiply, acc: &[Reg]) {
         b.block("first stage", |b| sides.iter_mut().for_each(|side| side.load_first(b)));
         sides.iter_mut().for_each(|side| side.carry(b));
+        read.carry(b);
         b.repeat("k", self.trips, |b, it| {
             sides.iter().for_each(|side| side.put(b, None));
             b.barrier();
             sides.iter().for_each(|side| side.load_next(b, it.left, 1));
-            read.compute(b, None, acc);
+            read.compute(b, None, it.left, acc);
             b.barrier();
         });
     }
 
     /// Two stages in shared memory, filled through registers: one barrier a stage.
-    fn double<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &impl Multiply, acc: &[Reg]) {
+    fn double<S: Side>(&self, b: &mut Builder, sides: &mut [S], read: &mut impl Multiply, acc: &[Reg]) {
         let step = self.step;
         b.block("first stage", |b| {
             sides.iter_mut().for_each(|side| side.load_first(b));
@@ -119,10 +133,11 @@ impl Reduction {
             b.barrier();
         });
         sides.iter_mut().for_each(|side| side.carry(b));
+        read.carry(b);
         let current = b.carried(Type::U32, 0u32, Sym::Turn { count: 2, step }.into());
         b.repeat("k", self.trips, |b, it| {
             sides.iter().for_each(|side| side.load_next(b, it.left, 1));
-            read.compute(b, Some(current), acc);
+            read.compute(b, Some(current), it.left, acc);
             let (a, op) = (step.into(), Arith::Sub);
             b.push(Inst::Arith { op, ty: Type::U32, dst: current, a, b: current.into() });
             sides.iter().for_each(|side| side.put(b, Some(current)));
@@ -131,13 +146,13 @@ impl Reduction {
     }
 
     /// Several stages in shared memory, copied asynchronously: one barrier a stage.
-    fn asynchronous<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &impl Multiply, acc: &[Reg]) {
+    fn asynchronous<S: Side>(&self, b: &mut Builder, sides: &mut [S], read: &mut impl Multiply, acc: &[Reg]) {
         let (stages, step) = (self.stages, self.step);
         b.block("first stages", |b| {
             sides.iter_mut().for_each(|side| side.copy_first(b));
             b.push(Inst::CpAsyncCommit);
             for stage in 1..stages - 1 {
-                for side in &mut sides {
+                for side in sides.iter_mut() {
                     side.copy_next(b, (self.trips, stage), (stage * step).into());
                     side.leave(b);
                 }
@@ -145,6 +160,7 @@ impl Reduction {
             }
         });
         sides.iter_mut().for_each(|side| side.carry(b));
+        read.carry(b);
         let turn: Index = Sym::Turn { count: stages, step }.into();
         let current = b.carried(Type::U32, 0u32, turn.clone());
         let free = b.carried(Type::U32, (stages - 1) * step, turn);
@@ -152,12 +168,12 @@ impl Reduction {
             b.push(Inst::CpAsyncWait { pending: stages - 2 });
             // Everybody's copies have arrived, and everybody has left the stage that is filled next.
             b.barrier();
-            for side in &sides {
+            for side in sides.iter() {
                 side.copy_next(b, (it.left, stages - 1), free.into());
                 side.advance(b);
             }
             b.push(Inst::CpAsyncCommit);
-            read.compute(b, Some(current), acc);
+            read.compute(b, Some(current), it.left, acc);
             b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
             rotate(b, current, stages, step);
         });

@@ -15,7 +15,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::{Accuracy, Activation, Bias, Gemm, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::bacugen::{BacugenGemm, BacugenPlan};
-use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
+use tilewright_ptxgen::gemm::{GemmPlan, Load, SimtGemm, Template};
 use tilewright_ptxgen::mma::{MmaGemm, MmaPlan};
 use tilewright_ptxgen::target::Target;
 
@@ -148,6 +148,18 @@ pub(crate) fn plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
 /// The same for inputs of every type, some with an epilogue.
 pub(crate) fn typed_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
     plans_of(&SimtGemm::new(), typed, target, count, seed)
+}
+
+/// The same of products of few columns, whose rows of A go straight to registers.
+pub(crate) fn straight_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
+    let narrow = |rng: &mut ChaCha8Rng| {
+        let input = if rng.random() { input(rng) } else { typed(rng) };
+        let n = [1, 5, 8, 16, 32, 64][rng.random_range(0..6)];
+        let new = GemmInput::new(input.m, n, input.k, input.types, input.layout);
+        GemmInput { align: input.align, alpha: input.alpha, beta: input.beta, epilogue: input.epilogue, ..new }
+    };
+    let drawn = (seed..).flat_map(|seed| plans_of(&SimtGemm::new(), narrow, target, 32, seed));
+    drawn.filter(|plan| plan.blueprint().config.load == Load::Straight).take(count).collect()
 }
 
 /// The same with sums in pairs of f16; none for devices that have no arithmetic of it.
