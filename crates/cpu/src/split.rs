@@ -125,6 +125,12 @@ pub(crate) fn pieces(range: Range<usize>, most: usize) -> impl Iterator<Item = R
     (0..parts).map(move |i| share(&range, i, parts))
 }
 
+/// The length of the shortest of the [`pieces`] that so many elements are cut into; 0 where there are none. A division, and not a look at
+/// all pieces: it is asked for before every run of a tile past a panel.
+pub(crate) fn fewest_of(len: usize, most: usize) -> usize {
+    len.checked_div(len.div_ceil(most.max(1))).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -139,6 +145,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_shortest_piece_is_known_without_looking(len in 0usize..3000, most in 0usize..100) {
+            let shortest = pieces(0..len, most).map(|piece| piece.len()).min().unwrap_or(0);
+            prop_assert_eq!(fewest_of(len, most), shortest);
+        }
+
         #[test]
         fn tiles_cover_the_extent_once(extent in 1usize..5000, unit in 1usize..17, most in 1usize..20, groups in 1usize..4) {
             let split = Split::into_multiple(extent, unit, most, groups);

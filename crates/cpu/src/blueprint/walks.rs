@@ -6,8 +6,7 @@ use super::{ALIGN, Blueprint};
 use crate::codegen::tile::Walk;
 use crate::geometry::Operand;
 use crate::scalar::Stored;
-use crate::split::{Split, pieces};
-use std::ops::Range;
+use crate::split::{Split, fewest_of};
 
 /// Most places that a turn prefetches; where more are needed, there is too little work to hide them behind.
 const MOST: usize = 8;
@@ -52,10 +51,7 @@ impl Blueprint {
 
     /// Tiles of the smallest blocks of `v` and `s` of any thread.
     fn fewest(&self) -> (usize, usize) {
-        let of = |tiles: usize, threads: usize, block: usize| {
-            let least = tiles / threads.max(1);
-            pieces(0..least, block).map(|piece: Range<usize>| piece.len()).min().unwrap_or(1).max(1)
-        };
+        let of = |tiles: usize, threads: usize, block: usize| fewest_of(tiles / threads.max(1), block).max(1);
         let of_split = |split: &Split, threads, block| of(split.tiles(), threads, block);
         (of_split(&self.v, self.v_threads, self.v_block), of_split(&self.s, self.s_threads, self.s_block))
     }

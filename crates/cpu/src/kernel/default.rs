@@ -266,14 +266,17 @@ impl Choice {
         }
         let tile = streaming_tile(f, short);
         let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
-        if short > 3 * tile.1 {
+        // Lines of far memory come sooner for a copy, which takes them in order, than for tiles of half a line's vectors.
+        let is_far = f.bytes() > f.l3 / 2;
+        let seldom = if is_far && f.lanes * f.es < LINE && f.parts == 1 { 2 } else { 3 };
+        if short > seldom * tile.1 {
             // Used often enough for a copy, which the first tile of each panel makes on its way. Where a line holds few elements, it takes
             // long to come for what is done with it, and some lines that follow each other are copied at a time.
             let copied = Self { u: 256, ..plain };
             let few = LINE / f.es <= 4;
             return if few { Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied } } else { copied };
         }
-        if f.bytes() <= f.l3 / 2 {
+        if !is_far {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
             let u = match axis {
