@@ -114,6 +114,53 @@ narrow!(
     /// bfloat16, by its bits.
     Bf16, u16, BFLOAT16, 0
 );
+/// Of binary32 without a look at the format: what loops over results are made of, and vectorised.
+impl F16 {
+    /// [`F16::from_f64`] of a binary32.
+    #[inline]
+    pub fn from_f32(x: f32) -> Self {
+        const SMALLEST_NORMAL: u32 = 113 << 23;
+        const BEYOND_LARGEST: u32 = 143 << 23;
+        let (sign, magnitude) = (x.to_bits() >> 16 & 0x8000, x.to_bits() & 0x7fff_ffff);
+        // Added to a half, the last bit of what is left counts in units of the smallest number.
+        let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
+        // To even; a carry goes into the exponent, as it should, and at last to infinity.
+        let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
+        let nan = magnitude >> 13 & 0x3ff | 0x7e00;
+        let beyond = if magnitude > 0x7f80_0000 { nan } else { 0x7c00 };
+        let bits = if magnitude < SMALLEST_NORMAL { small } else { normal };
+        Self((sign | if magnitude < BEYOND_LARGEST { bits } else { beyond }) as u16)
+    }
+
+    /// Its value, which is exact.
+    #[inline]
+    pub fn to_f32(self) -> f32 {
+        let (sign, magnitude) = (u32::from(self.0 & 0x8000) << 16, u32::from(self.0 & 0x7fff) << 13);
+        // As if the exponent were a binary32's, and then scaled to it: exact, also for what is less than normal.
+        let scaled = (f32::from_bits(magnitude) * f32::from_bits(239 << 23)).to_bits();
+        let special = magnitude | 0x7f80_0000;
+        f32::from_bits(sign | if magnitude < 0x1f << 23 { scaled } else { special })
+    }
+}
+
+/// Of binary32 without a look at the format: the upper half of one.
+impl Bf16 {
+    /// [`Bf16::from_f64`] of a binary32.
+    #[inline]
+    pub fn from_f32(x: f32) -> Self {
+        let bits = x.to_bits();
+        // To even; a carry goes into the exponent, as it should.
+        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+        Self(if x.is_nan() { bits >> 16 | 0x40 } else { rounded } as u16)
+    }
+
+    /// Its value, which is exact.
+    #[inline]
+    pub fn to_f32(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+}
+
 narrow!(
     /// The numbers of tensor cores with eight bits of exponent and ten of fraction, in the upper bits of a binary32.
     Tf32, u32, TENSOR32, 13

@@ -64,6 +64,36 @@ fn every_code_of_sixteen_bits_is_its_own_rounding() {
 }
 
 #[test]
+fn single_numbers_are_rounded_as_wide_ones() {
+    let mut state = 1u32;
+    let mut words: Vec<u32> = (0..1_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state ^ state >> 15
+        })
+        .collect();
+    for code in 0..=u16::MAX {
+        let (half, brain) = (F16(code), Bf16(code));
+        let (of_half, of_brain) = (half.to_f64() as f32, brain.to_f64() as f32);
+        assert!(
+            half.to_f32().to_bits() == of_half.to_bits() || half.to_f32().is_nan() && of_half.is_nan(),
+            "{code:#x}"
+        );
+        assert!(brain.to_f32().to_bits() == of_brain.to_bits() || brain.to_f32().is_nan() && of_brain.is_nan());
+        // The middles between codes and their neighbours, where ties are.
+        for middle in [of_half.to_bits().wrapping_add(1 << 12), of_brain.to_bits().wrapping_add(1 << 15)] {
+            words.extend([middle.wrapping_sub(1), middle, middle.wrapping_add(1), middle.wrapping_sub(1 << 11)]);
+        }
+        words.extend([of_half.to_bits(), of_brain.to_bits()]);
+    }
+    for word in words {
+        let x = f32::from_bits(word);
+        assert_eq!(F16::from_f32(x), F16::from_f64(x.into()), "{word:#x} {x:e}");
+        assert_eq!(Bf16::from_f32(x), Bf16::from_f64(x.into()), "{word:#x} {x:e}");
+    }
+}
+
+#[test]
 fn edges_are_rounded_as_they_should() {
     for x in [0.0, f64::INFINITY, f64::MAX, f64::MIN_POSITIVE, f64::from_bits(1), 65_504.0, 65_519.0, 65_520.0, 3.4e38]
     {

@@ -54,7 +54,7 @@ fn rules_and_code_agree() {
 
 /// What is not counted is neither sampled evenly nor ranked as a whole.
 #[test]
-fn legal_sets_of_every_kernel_are_counted() {
+fn legal_sets_of_the_products_kernels_are_counted() {
     fn counted<K: Kernel<Of = Gemm>>(kernel: &K, input: fn(&mut ChaCha8Rng) -> GemmInput) {
         let mut rng = ChaCha8Rng::seed_from_u64(6);
         for _ in 0..6 {

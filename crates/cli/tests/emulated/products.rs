@@ -118,7 +118,9 @@ fn rows_that_go_straight_to_registers() {
         ("layout=nn,n=16,k=131,dtype=c32", "k_g=2,split=ticket"),
         ("layout=ct,n=5,dtype=c64", ""),
         ("layout=tn,n=31,k=70,dtype=bf16", "vec_a=1"),
-        ("layout=nn,n=8,k=64,dtype=f16,acc=f32", "vec_a=2"),
+        ("layout=nn,n=8,k=64,dtype=f16,acc=f32", "vec_a=8"),
+        ("layout=tn,n=9,k=66,dtype=c32", "vec_a=2"),
+        ("layout=nn,m=64,n=16,k=96,dtype=f32", "bounds=whole"),
     ];
     let cases: Vec<(usize, u64)> = (0..kinds.len()).flat_map(|i| (0..8).map(move |seed| (i, seed))).collect();
     cases.into_par_iter().for_each(|(i, seed)| {

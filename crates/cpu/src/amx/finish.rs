@@ -17,14 +17,7 @@ impl Written<f32> for f32 {
 
 impl Written<f32> for Bf16 {
     fn finished(sum: f32, old: Option<Self>, alpha: f32, beta: f32) -> Self {
-        let old = old.map(|old| f32::from_bits(u32::from(old.0) << 16));
-        let sum = f32::finished(sum, old, alpha, beta);
-        if sum.is_nan() {
-            return Self::from_f64(sum.into());
-        }
-        // To even; a carry goes into the exponent, as it should.
-        let bits = sum.to_bits();
-        Self(((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16)
+        Self::from_f32(f32::finished(sum, old.map(Self::to_f32), alpha, beta))
     }
 }
 

@@ -130,15 +130,12 @@ impl HostCode for HostGemm {
         // Where the first is aligned all are: the strides have a part in what the plan knows of alignment.
         let compiled = self.compiled(call.c)?;
         scratch::with(self.scratch, |workspace| {
-            for product in 0..self.check.input.batch.count {
-                let [a, b, c] = self.check.offsets(product);
-                let (a, b, c) = (call.a.wrapping_add(a), call.b.wrapping_add(b), call.c.wrapping_add(c));
-                let call = Call { a, b, c, workspace, ..call };
-                // SAFETY: the check has established the lengths of the operands of all products, that C may be written, and that the
-                // host has the vectors; operands are aligned as their elements are, and C as this code stores it; C is borrowed
-                // mutably for the whole call, and the scratch memory is this call's.
-                unsafe { compiled.run(&call) };
-            }
+            let first = Call { workspace, ..call };
+            let of_product = |product| first.moved(self.check.offsets(product));
+            // SAFETY: the check has established the lengths of the operands of all products, that C may be written, and that the host has
+            // the vectors; operands are aligned as their elements are, and C as this code stores it; C is borrowed mutably for the whole
+            // call, and the scratch memory is this call's.
+            unsafe { compiled.run_all(self.check.input.batch.count, &of_product) };
         })
         .map_err(|e| DeviceError::Run(format!("{} bytes for packed panels: {e}", self.scratch)))
     }

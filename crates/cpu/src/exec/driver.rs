@@ -23,6 +23,26 @@ pub(crate) struct Compiled {
     entries: Entries,
     /// Whether packing may use the host's vectors.
     simd: bool,
+    ahead: Ahead,
+}
+
+/// What tiles prefetch for those that come later: found once, since a run of tiles past a panel is short.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    /// See [`Blueprint::far_lines`].
+    far_lines: Option<usize>,
+    /// Whether the next panel is walked over for packing.
+    panel: bool,
+    /// Bytes that a tile moves on by in the next block that is packed, and how many of the last panels of `s` take part.
+    block: Option<(usize, usize)>,
+}
+
+impl Ahead {
+    fn of(b: &Blueprint) -> Self {
+        let block = b.walk_block().map(|walk| (walk.tile as usize, b.block_panels(walk)));
+        let far_lines = b.far_lines().filter(|_| b.config.prefetch > 0);
+        Self { far_lines, panel: b.walk_panel().is_some(), block }
+    }
 }
 
 const PLACES: usize = Place::ALL.len();
@@ -76,6 +96,13 @@ pub(crate) struct Call {
     pub(crate) beta: f64,
 }
 
+impl Call {
+    /// The same, so many bytes further on in A, B and C.
+    pub(crate) fn moved(&self, [a, b, c]: [usize; 3]) -> Self {
+        Self { a: self.a.wrapping_add(a), b: self.b.wrapping_add(b), c: self.c.wrapping_add(c), ..*self }
+    }
+}
+
 // SAFETY: every thread works on its own part of C and of the workspace; A and B are only read.
 unsafe impl Sync for Call {}
 
@@ -87,7 +114,8 @@ impl Compiled {
     pub(crate) fn new(blueprint: Blueprint) -> Result<Self, String> {
         let (tiles, positions) = tiles(&blueprint);
         let (code, starts) = Code::new(tiles)?;
-        Ok(Self { entries: entered(positions, &starts), blueprint, simd: code.is_native(), code })
+        let ahead = Ahead::of(&blueprint);
+        Ok(Self { entries: entered(positions, &starts), blueprint, simd: code.is_native(), code, ahead })
     }
 
     /// The same without generated code.
@@ -95,7 +123,8 @@ impl Compiled {
     pub(crate) fn portable(blueprint: Blueprint) -> Self {
         let (tiles, positions) = tiles(&blueprint);
         let (code, starts) = Code::portable(tiles);
-        Self { entries: entered(positions, &starts), blueprint, code, simd: false }
+        let ahead = Ahead::of(&blueprint);
+        Self { entries: entered(positions, &starts), blueprint, code, simd: false, ahead }
     }
 
     /// The generated code as assembly text, if there is any.
@@ -169,14 +198,6 @@ struct Worker<'a, I> {
     v_packed: *mut u8,
     s_packed: *mut u8,
     es: usize,
-    walks: Walks,
-}
-
-/// What tiles prefetch for packing.
-struct Walks {
-    panel: bool,
-    /// Bytes that a tile moves on by, and how many of the last panels of `s` take part.
-    block: Option<(usize, usize)>,
 }
 
 impl<'a, I: Invoke> Worker<'a, I> {
@@ -214,9 +235,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
             v_mask,
             ..PanelArgs::default()
         };
-        let block = b.walk_block().map(|walk| (walk.tile as usize, b.block_panels(walk)));
-        let walks = Walks { panel: b.walk_panel().is_some(), block };
-        Self { compiled, runs, args, v, s, c, c_v, c_s, v_packed, s_packed, es, walks }
+        Self { compiled, runs, args, v, s, c, c_v, c_s, v_packed, s_packed, es }
     }
 
     /// # Safety
@@ -329,7 +348,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let at = |base: *const u8, operand: Operand, start: usize, k_block: usize| {
             base.wrapping_add((start * operand.along + b.k.start(k_block) * operand.step) * self.es)
         };
-        if let Some((step, panels)) = self.walks.block {
+        if let Some((step, panels)) = self.compiled.ahead.block {
             let first = s_block.end.saturating_sub(panels).max(s_block.start);
             let next = if v_block.end < part.v.end {
                 Some((v_block.end, k_block))
@@ -342,7 +361,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
                 return Place::WalkBlock;
             }
         }
-        if v_block.start == part.v.start && panel + 1 < s_block.end && self.walks.panel {
+        if v_block.start == part.v.start && panel + 1 < s_block.end && self.compiled.ahead.panel {
             self.args.walk = at(self.s, b.frame.s, b.s.start(panel + 1), k_block);
             return Place::WalkPanel;
         }
@@ -372,7 +391,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
     /// Sets which lines of the streaming operand's next block of k the tiles of the panel that stays prefetch.
     fn look_far(&mut self, panel: usize, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
-        let Some(lines) = b.far_lines().filter(|_| k_block + 1 < b.k.tiles()) else {
+        let Some(lines) = self.compiled.ahead.far_lines.filter(|_| k_block + 1 < b.k.tiles()) else {
             self.args.far_last = self.args.far;
             return;
         };

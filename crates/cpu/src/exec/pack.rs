@@ -108,8 +108,10 @@ impl Block<'_> {
     /// As for [`Block::pack`], with `along` = 1, on a host with AVX2.
     #[cfg(target_arch = "x86_64")]
     unsafe fn copy<T: Packed>(&self, to: *mut T) {
-        for from in (0..self.depth).step_by(CHUNK) {
-            let end = (from + CHUNK).min(self.depth);
+        // A panel alone has its lines to itself, however long it is.
+        let chunk = if self.tiles.len() == 1 { self.depth.max(1) } else { CHUNK };
+        for from in (0..self.depth).step_by(chunk) {
+            let end = (from + chunk).min(self.depth);
             for tile in self.tiles.clone() {
                 let panel = self.panel::<T>(tile, from, end);
                 let room = (self.depth - from) * panel.width;

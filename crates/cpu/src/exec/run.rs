@@ -27,28 +27,26 @@ impl<T: Copy> Kept<T> for T {
 
 impl Kept<f32> for F16 {
     fn widened(self) -> f32 {
-        self.to_f64() as f32
+        self.to_f32()
     }
 
     fn of(sum: f32) -> Self {
-        Self::from_f64(sum.into())
+        Self::from_f32(sum)
     }
 }
 
 impl Kept<f32> for Bf16 {
     fn widened(self) -> f32 {
-        f32::from_bits(u32::from(self.0) << 16)
+        self.to_f32()
     }
 
     fn of(sum: f32) -> Self {
-        if sum.is_nan() {
-            return Self::from_f64(sum.into());
-        }
-        // To even; a carry goes into the exponent, as it should.
-        let bits = sum.to_bits();
-        Self(((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16)
+        Self::from_f32(sum)
     }
 }
+
+/// Sums that are added up at a time: some lines, so that every loop over them is one of vectors.
+const RUN: usize = 64;
 
 impl Compiled {
     /// Computes the whole product.
@@ -66,6 +64,22 @@ impl Compiled {
             // SAFETY: all slices are complete; threads take different columns.
             tilewright_threads::run(threads, &|thread| unsafe { self.reduce(thread, threads, call) });
         }
+    }
+
+    /// Computes so many products, each at the addresses of its number.
+    ///
+    /// # Safety
+    /// As for [`Compiled::run`], of every product.
+    pub(crate) unsafe fn run_all(&self, count: u32, call: &(dyn Fn(u32) -> Call + Sync)) {
+        if self.blueprint.reduces() {
+            // SAFETY: the caller's contract.
+            return (0..count).for_each(|product| unsafe { self.run(&call(product)) });
+        }
+        // Threads wait for each other once, and not after every product: what they write is their own.
+        tilewright_threads::run(self.blueprint.threads(), &|thread| {
+            // SAFETY: the caller's contract.
+            (0..count).for_each(|product| unsafe { self.run_part(thread, &call(product)) });
+        });
     }
 
     /// Sums all slices on this thread.
@@ -101,36 +115,69 @@ impl Compiled {
     /// As for [`Compiled::reduce`]; `T` is the type of the plan's sums, of their components, and `O` that of C.
     unsafe fn reduce_as<T, O: Kept<T>>(&self, thread: usize, threads: usize, call: &Call, beta: T)
     where
-        T: Copy + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
+        T: Copy + Default + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
     {
         let b = &self.blueprint;
         let slices = call.workspace.wrapping_add(b.threads() * (b.v_buffer() + b.s_buffer()));
         let (stride, slice) = (b.slice_stride(), b.slice_bytes() / size_of::<T>());
         let slices = slices.cast::<T>().cast_const();
         let (c, parts) = (call.c.cast::<O>(), b.numbers.parts());
-        let one = |s: usize, v: usize, part: usize| {
-            let at = (s * stride + v) * parts + part;
-            // SAFETY: within the slices, which are complete, and within C; the column is this thread's.
-            unsafe {
-                let mut sum = slices.add(at).read();
-                for g in 1..b.config.k_g as usize {
-                    sum = sum + slices.add(g * slice + at).read();
-                }
-                let to = c.add((v * b.frame.c_v + s * b.frame.c_s) * parts + part);
-                let kept = match b.input.beta {
-                    ScalarClass::Zero => sum,
-                    ScalarClass::One => to.read().widened() + sum,
-                    ScalarClass::Other => beta * to.read().widened() + sum,
-                };
-                to.write(O::of(kept));
-            }
-        };
+        let mut held = [T::default(); RUN];
         for s in share(&(0..b.frame.s_len), thread, threads) {
-            // A loop of its own for numbers of one part: one of two is not vectorised.
-            if parts == 1 {
-                (0..b.frame.v_len).for_each(|v| one(s, v, 0));
-            } else {
-                (0..b.frame.v_len).for_each(|v| (0..parts).for_each(|part| one(s, v, part)));
+            let all = b.frame.v_len * parts;
+            let (from, to) = (slices.wrapping_add(s * stride * parts), c.wrapping_add(s * b.frame.c_s * parts));
+            for first in (0..all).step_by(RUN) {
+                let sums = &mut held[..RUN.min(all - first)];
+                // SAFETY: within the slices, which are complete, and within C; the column is this thread's.
+                unsafe {
+                    for g in 0..b.config.k_g as usize {
+                        add(sums, from.wrapping_add(g * slice + first), g == 0);
+                    }
+                    // Loops of their own for neighbours and for numbers of one part: with a division they are not vectorised.
+                    if b.frame.c_v == 1 {
+                        keep(sums, |i| to.wrapping_add(first + i), b.input.beta, beta);
+                    } else if parts == 1 {
+                        keep(sums, |i| to.wrapping_add((first + i) * b.frame.c_v), b.input.beta, beta);
+                    } else {
+                        let place = |at: usize| at / parts * b.frame.c_v * parts + at % parts;
+                        keep(sums, |i| to.wrapping_add(place(first + i)), b.input.beta, beta);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds neighbours in memory to sums, or begins them.
+///
+/// # Safety
+/// As many as there are sums must be readable.
+unsafe fn add<T: Copy + std::ops::Add<Output = T>>(sums: &mut [T], from: *const T, begins: bool) {
+    for (i, sum) in sums.iter_mut().enumerate() {
+        // SAFETY: the caller's contract.
+        let next = unsafe { from.add(i).read() };
+        *sum = if begins { next } else { *sum + next };
+    }
+}
+
+/// Writes sums to their places in C.
+///
+/// # Safety
+/// The places must be readable and writable.
+unsafe fn keep<T, O: Kept<T>>(sums: &[T], to: impl Fn(usize) -> *mut O, class: ScalarClass, beta: T)
+where
+    T: Copy + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
+{
+    // SAFETY: the caller's contract.
+    unsafe {
+        match class {
+            ScalarClass::Zero => sums.iter().enumerate().for_each(|(i, sum)| to(i).write(O::of(*sum))),
+            ScalarClass::One => {
+                sums.iter().enumerate().for_each(|(i, sum)| to(i).write(O::of(to(i).read().widened() + *sum)));
+            }
+            ScalarClass::Other => {
+                let kept = |sum: T, at: *mut O| O::of(beta * at.read().widened() + sum);
+                sums.iter().enumerate().for_each(|(i, sum)| to(i).write(kept(*sum, to(i))));
             }
         }
     }

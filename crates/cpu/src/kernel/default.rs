@@ -266,10 +266,11 @@ impl Choice {
         }
         let tile = streaming_tile(f, short);
         let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
-        // Lines of far memory come sooner for a copy, which takes them in order, than for tiles of half a line's vectors.
+        // How many tiles across make a copy pay: lines of far memory come sooner for it, which takes them in order, than for real tiles whose
+        // vectors are half a line.
         let is_far = f.bytes() > f.l3 / 2;
-        let seldom = if is_far && f.lanes * f.es < LINE && f.parts == 1 { 2 } else { 3 };
-        if short > seldom * tile.1 {
+        let tiles = if is_far && f.lanes * f.es < LINE && f.parts == 1 { 2 } else { 3 };
+        if short > tiles * tile.1 {
             // Used often enough for a copy, which the first tile of each panel makes on its way. Where a line holds few elements, it takes
             // long to come for what is done with it, and some lines that follow each other are copied at a time.
             let copied = Self { u: 256, ..plain };

@@ -109,7 +109,7 @@ impl Computation for Gemm {
 
     fn feature_names(&self) -> Vec<Feature> {
         // Bytes of an element tell all types apart with what is said of complex numbers and of the two of equal width.
-        let sizes = ["m", "n", "k", "operand_bytes", "sum_bytes", "result_bytes"].map(Feature::size);
+        let sizes = ["m", "n", "k", "operand_bytes", "accumulator_bytes", "output_bytes"].map(Feature::size);
         let flags = [
             "complex",
             "bf16",

@@ -3,7 +3,7 @@
 use super::blueprint::Blueprint;
 use super::frame::{Block, Params, Template};
 use super::load::Side;
-use super::straight::{Rows, Straight};
+use super::straight::{OwnRows, Straight};
 use super::{store, ticket};
 use crate::ir::{Builder, Entry, Module, Operand, Reg, Type};
 use crate::simt::{Fragments, Load, Loader, Operands, Reduction};
@@ -77,16 +77,20 @@ fn position(b: &mut Builder, bp: &Blueprint, params: &mut Params) -> Position {
 /// The sums of a thread's tile over the block's slice, in column-major order.
 fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<Reg> {
     let shared = b.mov(Type::U32, Operand::Shared);
-    let (reduction, arithmetic, steps) = (reduction(bp, at, shared), bp.arithmetic, bp.config.u / bp.config.k_l);
+    let reduction = reduction(bp, at, shared);
     if bp.config.load == Load::Straight {
         let side = b.block("addresses", |b| Side::new(b, bp, at, params, false, shared));
         let columns = b.block("fragments", |b| columns(b, bp, at, shared));
-        let rows = b.block("rows", |b| Rows::new(b, bp, at, params));
-        return reduction.sums(b, [side], &mut Straight { arithmetic, rows, columns, steps });
+        let rows = b.block("rows", |b| OwnRows::new(b, bp, at, params));
+        return reduction.sums(b, [side], &mut Straight { rows, columns });
     }
     let sides = b.block("addresses", |b| [true, false].map(|is_a| Side::new(b, bp, at, params, is_a, shared)));
-    let sides_read = b.block("fragments", |b| [rows(b, bp, at, shared), columns(b, bp, at, shared)]);
-    reduction.sums(b, sides, &mut Fragments { arithmetic, sides: sides_read, steps })
+    let mut read = b.block("fragments", |b| Fragments {
+        arithmetic: bp.arithmetic,
+        sides: [rows(b, bp, at, shared), columns(b, bp, at, shared)],
+        steps: bp.config.u / bp.config.k_l,
+    });
+    reduction.sums(b, sides, &mut read)
 }
 
 /// The loop over the stages of a block, whose shared memory begins at an address.
@@ -111,35 +115,37 @@ pub(crate) fn reduction(bp: &Blueprint, at: &Position, shared: Reg) -> Reduction
 /// Where a thread reads its rows of A in shared memory.
 fn rows(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Operands {
     let tiles = bp.arrangement;
-    operands(b, bp, (at, shared), (at.t_m, bp.config.m_s, tiles.chunk_m, tiles.t_m), &bp.loader_a)
+    let place = |i| tiles.row(i);
+    operands(b, bp, (at.group, shared), (at.t_m, bp.config.m_s, tiles.chunk_m), (&bp.loader_a, &place))
 }
 
 /// Where a thread reads its columns of B in shared memory.
 fn columns(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Operands {
     let tiles = bp.arrangement;
     let shared = b.add(Type::U32, shared, bp.tile_a_bytes);
-    operands(b, bp, (at, shared), (at.t_n, bp.config.n_s, tiles.chunk_n, tiles.t_n), &bp.loader_b)
+    let place = |j| tiles.column(j);
+    operands(b, bp, (at.group, shared), (at.t_n, bp.config.n_s, tiles.chunk_n), (&bp.loader_b, &place))
 }
 
-/// Where a thread, one of so many along an edge of the block, reads so many elements of a tile, of which `chunk` are neighbours.
+/// Where a thread, by its place along an edge of the block, reads so many elements of a tile, of which `chunk` are neighbours; `place`
+/// is how far one lies from the first.
 fn operands(
     b: &mut Builder,
     bp: &Blueprint,
-    (at, tile): (&Position, Reg),
-    (t, count, chunk, apart): (Option<Reg>, u32, u32, u32),
-    loader: &Loader,
+    (group, tile): (Option<Reg>, Reg),
+    (t, count, chunk): (Option<Reg>, u32, u32),
+    (loader, place): (&Loader, &dyn Fn(u32) -> u32),
 ) -> Operands {
     let (pitch, bytes, share) = (loader.pitch, bp.arithmetic.bytes(), bp.config.u / bp.config.k_l);
     // From thread to thread, and from step to step.
     let (thread, step) = if loader.rows.is_some() { (pitch, 1) } else { (chunk, pitch) };
     let base = b.scale_add(t, thread * bytes, tile);
-    let base = match at.group {
+    let base = match group {
         Some(group) => b.scale_add(Some(group), share * step * bytes, base),
         None => base,
     };
-    let element = |i: u32| i / chunk * chunk * apart + i % chunk;
     match loader.rows {
-        Some(rows) => Operands::deep(base, pitch, (0..count).map(|i| rows.place(element(i))).collect()),
-        None => Operands::new(base, pitch, chunk, (0..count / chunk).map(|i| element(i * chunk)).collect()),
+        Some(rows) => Operands::deep(base, pitch, (0..count).map(|i| rows.place(place(i))).collect()),
+        None => Operands::new(base, pitch, chunk, (0..count / chunk).map(|i| place(i * chunk)).collect()),
     }
 }

@@ -1,6 +1,6 @@
 //! Registers of a thread: what the code needs, what the assembler is predicted to use, and what it is allowed.
 //!
-//! The need follows the structure of the code: accumulators; what loads hold until it is put in shared memory; the fragments
+//! The need follows the structure of the code: accumulators; what loads hold until it is put in shared memory, or multiplied; the fragments
 //! of the step that is computed and of the one that is loaded; predicates and addresses that grow with the number of
 //! loads; and a constant for coordinates, pointers and the loop. The constants were fitted to what ptxas 12.9 and 13 use
 //! for random legal configurations of every target.
@@ -22,15 +22,26 @@ const SCARCE_F64: u32 = 120;
 /// Blocks of a multiprocessor that may be asked for.
 pub(super) const OCCUPANCY: [i64; 4] = [1, 2, 3, 4];
 
-/// Adds the need of registers, what the hardware gives, and the rule.
+/// Adds the need of registers, what the hardware gives, and the rules.
 pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
+    blocks(needed(space))
+}
+
+/// What a thread needs.
+fn needed(space: SpaceBuilder) -> SpaceBuilder {
     space
         .define("scarce", &format!("component == 8 and sm >= {SCARCE_F64}"))
         .define("words", "sum_bytes // 4")
-        // Two operands of 16 bits share a register until they are multiplied.
         // Rows that go straight to registers are held for a whole stage.
         .define("requests_a", "m_s * (u // k_l) // vec_a if load == 'straight' else loads_a")
+        // Two operands of 16 bits share a register until they are multiplied.
         .define("held_a", "requests_a * ((vec_a * element + 3) // 4)")
+        .rule(
+            "held_rows",
+            RuleGroup::Guideline,
+            "load != 'straight' or (held_a <= 64 and u // k_l <= 32)",
+            "rows of so long a stage leave no registers for sums",
+        )
         .define("held_b", "loads_b * ((vec_b * element + 3) // 4)")
         .define("held", "0 if load == 'async' else held_a + held_b")
         // Half as many instructions hide the loads of a step of pairs, so that one step more is loaded ahead.
@@ -61,6 +72,11 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
             "registers_needed",
             "max(widened, summed, accumulators * words // lanes + held + fragments * overlap + deep_fragments - halved + addresses + sets + constant)",
         )
+}
+
+/// What the hardware gives a thread, and the blocks of a multiprocessor.
+fn blocks(space: SpaceBuilder) -> SpaceBuilder {
+    space
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
         .rule(
@@ -71,12 +87,12 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         )
         // Blocks that threads and shared memory leave room for, up to the most that is asked for: of two numbers that vary much, the legal
         // set remembers one that does not.
-        .define("room", &format!("min({}, threads_per_sm // threads, shared_per_sm // shared_bytes)", OCCUPANCY[3]))
-        .rule(
-            "held_rows",
-            RuleGroup::Guideline,
-            "load != 'straight' or (held_a <= 64 and u // k_l <= 32)",
-            "rows of so long a stage leave no registers for sums",
+        .define(
+            "room",
+            &format!(
+                "min({}, threads_per_sm // threads, shared_per_sm // shared_bytes)",
+                OCCUPANCY[OCCUPANCY.len() - 1]
+            ),
         )
         // What so many blocks of a multiprocessor leave each thread.
         .define("register_cap", "min(register_limit, registers_per_sm // (threads * occupancy) // 8 * 8)")

@@ -144,10 +144,10 @@ fn threads(space: SpaceBuilder) -> SpaceBuilder {
         )
 }
 
-fn loads(space: SpaceBuilder) -> SpaceBuilder {
-    use RuleGroup::{Guideline, Hardware, Implementation};
-    let mut space = space
-        .rule("depth", Guideline, "u == 4 or u < 2 * k", "deeper stages than the reduction are the same stage")
+/// Where rows of A may go straight to registers.
+fn straight(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Implementation};
+    space
         .rule(
             "paired_rows",
             Implementation,
@@ -164,7 +164,7 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
             "whole_steps",
             Implementation,
             "load != 'straight' or not transpose_a or vec_a == 1 or (element >= 4 and u // k_l % vec_a == 0)",
-            "a thread loads its own steps, in whole vectors",
+            "a thread loads its own steps, in whole vectors of numbers that fill registers",
         )
         .rule(
             "few_columns",
@@ -172,6 +172,12 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
             "load != 'straight' or (n <= 64 and t_n <= 4)",
             "rows that many threads multiply are loaded once where they go through shared memory",
         )
+}
+
+fn loads(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    let mut space = straight(space)
+        .rule("depth", Guideline, "u == 4 or u < 2 * k", "deeper stages than the reduction are the same stage")
         .rule("async", Hardware, "load != 'async' or sm >= 80", "asynchronous copies came with sm_80")
         .rule(
             "stages",

@@ -63,21 +63,14 @@ impl Columns {
         step.filter(|_| j > 0).map_or(pointer, |step| b.add(Type::U64, pointer, step))
     }
 
-    /// Columns beyond the first.
-    fn place(&self, j: u32) -> u32 {
-        let (chunk, threads) = (self.tiles.chunk_n, self.tiles.t_n);
-        j / chunk * chunk * threads + j % chunk
-    }
-
     /// Rows beyond the first.
     pub(crate) fn row(&self, i: u32) -> u32 {
-        let (chunk, threads) = (self.tiles.chunk_m, self.tiles.t_m);
-        i / chunk * chunk * threads + i % chunk
+        self.tiles.row(i)
     }
 
     /// Rows that are left, and whether a column lies inside; `None` where all do.
     pub(crate) fn inside(&self, b: &mut Builder, j: u32) -> Option<(Reg, Reg)> {
-        self.left.map(|(rows, columns)| (rows, b.exceeds(columns, self.place(j), None)))
+        self.left.map(|(rows, columns)| (rows, b.exceeds(columns, self.tiles.column(j), None)))
     }
 }
 
@@ -113,7 +106,7 @@ impl Tile {
         self.pointer = columns.next(b, self.pointer, j);
         let inside = columns.inside(b, j);
         let column = inside.map(|(_, column)| column);
-        let bias = self.added.as_ref().map(|added| added.of_column(b, frame, columns.place(j), column));
+        let bias = self.added.as_ref().map(|added| added.of_column(b, frame, columns.tiles.column(j), column));
         let row = |i| columns.row(i);
         Column { pointer: self.pointer, inside, sums, row, bias: bias.as_deref() }.store(b, frame, &self.params);
         self.next += 1;

@@ -12,7 +12,7 @@ use crate::ir::{Address, Arith, Builder, Caching, Inst, Operand, Reg, Space, Typ
 use crate::simt::{Arithmetic, Multiply, Operands, add_products};
 
 /// Rows of A of a thread, and its way through them.
-pub(crate) struct Rows {
+pub(crate) struct OwnRows {
     arithmetic: Arithmetic,
     /// Whether memory is contiguous along the reduction.
     along_k: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Rows {
     held: Vec<Reg>,
 }
 
-impl Rows {
+impl OwnRows {
     /// With the first stage loaded, of which only the remainder of the reduction exists.
     pub(crate) fn new(b: &mut Builder, bp: &Blueprint, at: &Position, params: &Params) -> Self {
         let (config, tiles, frame) = (&bp.config, bp.arrangement, bp.frame());
@@ -43,8 +43,8 @@ impl Rows {
         let k = at.block.k0.map_or(mine, |k0| Some(b.scale_add(mine, 1, k0)));
         let (along, across) = if along_k { (k, Some(row)) } else { (Some(row), k) };
         let pointer = elements.at(b, params.a, (along, across), params.lda);
-        let of_row = |i: u32| i / tiles.chunk_m * tiles.chunk_m * tiles.t_m + i % tiles.chunk_m;
-        let places: Vec<u32> = (0..config.m_s).step_by(if along_k { 1 } else { vec as usize }).map(of_row).collect();
+        let places: Vec<u32> =
+            (0..config.m_s).step_by(if along_k { 1 } else { vec as usize }).map(|i| tiles.row(i)).collect();
         let edges = if frame.checked() {
             let left = b.sub(Type::U32, params.m, row);
             places.iter().map(|place| Some(b.exceeds(left, *place, None))).collect()
@@ -85,7 +85,7 @@ impl Rows {
         if self.along_k { self.vec } else { 1 }
     }
 
-    /// Steps of a stage.
+    /// Steps of a stage that the thread's group takes.
     fn steps(&self) -> u32 {
         let (_, each) = self.arithmetic.packed(self.vec);
         (self.held.len() / each / self.places.len()) as u32 * self.depth()
@@ -126,11 +126,8 @@ impl Rows {
 
 /// How a thread multiplies its own rows by columns in shared memory.
 pub(crate) struct Straight {
-    pub(crate) arithmetic: Arithmetic,
-    pub(crate) rows: Rows,
+    pub(crate) rows: OwnRows,
     pub(crate) columns: Operands,
-    /// Steps of a stage that the thread's group takes.
-    pub(crate) steps: u32,
 }
 
 impl Multiply for Straight {
@@ -140,7 +137,7 @@ impl Multiply for Straight {
 
     /// The columns of a step are loaded one step ahead, its rows a stage ahead.
     fn compute(&self, b: &mut Builder, turn: Option<Reg>, left: Reg, acc: &[Reg]) {
-        let (of, rows, columns) = (self.arithmetic, &self.rows, &self.columns);
+        let (of, rows, columns, steps) = (self.rows.arithmetic, &self.rows, &self.columns, self.rows.steps());
         let base = columns.stage(b, turn);
         let happens: Vec<Option<Reg>> = match rows.edges[0] {
             Some(_) => rows.edges.iter().map(|edge| Some(b.exceeds(left, 1, *edge))).collect(),
@@ -148,11 +145,11 @@ impl Multiply for Straight {
         };
         let mut y_held = Vec::new();
         let mut next = columns.fetch(b, of, base, 0);
-        for step in 0..self.steps {
+        for step in 0..steps {
             y_held = next.unwrap_or(y_held);
             let x = of.rows(b, &rows.of_step(step));
             let y = of.columns(b, &columns.of_step(&y_held, step));
-            next = if step + 1 < self.steps { columns.fetch(b, of, base, step + 1) } else { None };
+            next = if step + 1 < steps { columns.fetch(b, of, base, step + 1) } else { None };
             add_products(b, of, (acc, step), &x, &y);
             if (step + 1).is_multiple_of(rows.depth()) {
                 rows.load(b, step + 1 - rows.depth(), &happens);

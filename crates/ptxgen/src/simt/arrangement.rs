@@ -34,6 +34,16 @@ impl Arrangement {
         Self { t_m, t_n, warp_m: None, chunk_m: 1, chunk_n: 1 }
     }
 
+    /// How far a thread's row lies from its first.
+    pub(crate) fn row(&self, i: u32) -> u32 {
+        i / self.chunk_m * self.chunk_m * self.t_m + i % self.chunk_m
+    }
+
+    /// How far a thread's column lies from its first.
+    pub(crate) fn column(&self, j: u32) -> u32 {
+        j / self.chunk_n * self.chunk_n * self.t_n + j % self.chunk_n
+    }
+
     /// Threads of a group.
     pub(crate) fn group(&self) -> u32 {
         self.t_m * self.t_n

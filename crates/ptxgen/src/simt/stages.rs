@@ -5,7 +5,7 @@ use crate::ir::{Arith, Builder, Compare, Index, Inst, Operand, Reg, Sym, Type};
 use serde::{Deserialize, Serialize};
 use tilewright_core::expr::Val;
 
-/// How tiles of the operands come into shared memory.
+/// How tiles of the operands come into shared memory, or rows of A to where they are multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Load {

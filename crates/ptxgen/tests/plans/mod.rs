@@ -156,10 +156,15 @@ pub(crate) fn straight_plans(target: &str, count: usize, seed: u64) -> Vec<GemmP
         let input = if rng.random() { input(rng) } else { typed(rng) };
         let n = [1, 5, 8, 16, 32, 64][rng.random_range(0..6)];
         let new = GemmInput::new(input.m, n, input.k, input.types, input.layout);
-        GemmInput { align: input.align, alpha: input.alpha, beta: input.beta, epilogue: input.epilogue, ..new }
+        // Padded as what was drawn.
+        let ldb = new.ldb + if rng.random() { 0 } else { 4 };
+        GemmInput { lda: input.lda, ldb, ldc: input.ldc, align: input.align, epilogue: input.epilogue, ..new }
     };
-    let drawn = (seed..).flat_map(|seed| plans_of(&SimtGemm::new(), narrow, target, 32, seed));
-    drawn.filter(|plan| plan.blueprint().config.load == Load::Straight).take(count).collect()
+    let drawn = (seed..seed + 1000).flat_map(|seed| plans_of(&SimtGemm::new(), narrow, target, 32, seed));
+    let straight: Vec<GemmPlan> =
+        drawn.filter(|plan| plan.blueprint().config.load == Load::Straight).take(count).collect();
+    assert_eq!(straight.len(), count, "{target}");
+    straight
 }
 
 /// The same with sums in pairs of f16; none for devices that have no arithmetic of it.

@@ -182,10 +182,6 @@ impl Arena {
 
     pub(super) fn constant(&mut self, kind: Kind, word: u64) -> Id {
         let facts = Facts::of_set(kind, vec![word]);
-        // A float and an integer of the same bits are different constants; tables keep them apart.
-        if kind == Kind::Float {
-            return self.add(Op::Table(u8::MAX, Arc::from([word])), 0, kind, facts);
-        }
         self.add(Op::Const(word), 0, kind, facts)
     }
 
@@ -197,7 +193,6 @@ impl Arena {
     pub(super) fn constant_of(&self, id: Id) -> Option<u64> {
         match &self.node(id).op {
             Op::Const(word) => Some(*word),
-            Op::Table(u8::MAX, words) => words.first().copied(),
             _ => None,
         }
     }

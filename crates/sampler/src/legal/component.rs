@@ -118,18 +118,22 @@ impl<'a> Component<'a> {
         let mut registers = Registers::default();
         let share = |&c: &Id| (self.arena.vars(c), self.selectivity(c, &mut registers));
         let selectivity: Vec<(Vars, f64)> = self.constraints.iter().map(share).collect();
-        let mut best = Path::default();
+        let (mut widths, mut best) = (BTreeMap::new(), None::<Path>);
         for followed in BEAMS {
-            best = self.path(followed, &selectivity);
-            if best.cost < WORTH * followed as f64 {
+            let path = self.path(followed, &selectivity, &mut widths);
+            // Sets that look cheap at first may push out what a narrower look found.
+            let cheapest = best.filter(|best| best.cost <= path.cost).unwrap_or(path);
+            let is_short = cheapest.cost < WORTH * followed as f64;
+            best = Some(cheapest);
+            if is_short {
                 break;
             }
         }
-        best.order
+        best.map_or_else(Vec::new, |path| path.order)
     }
 
-    /// The cheapest way found where so many sets of decided parameters are followed at a time.
-    fn path(&mut self, followed: usize, selectivity: &[(Vars, f64)]) -> Path {
+    /// The cheapest way found where so many sets of decided parameters are followed at a time; `widths` are those known.
+    fn path(&mut self, followed: usize, selectivity: &[(Vars, f64)], widths: &mut BTreeMap<Vars, f64>) -> Path {
         let all = self.domains.len();
         let mut beam: Vec<Path> = vec![Path { width: 1.0, ..Path::default() }];
         for _ in 0..all {
@@ -141,8 +145,8 @@ impl<'a> Component<'a> {
                     let set = path.set | 1 << var;
                     match next.get(&set) {
                         Some(known) if known.cost <= cost => {}
-                        known => {
-                            let width = known.map_or_else(|| self.width(set, selectivity), |k| k.width);
+                        _ => {
+                            let width = *widths.entry(set).or_insert_with(|| self.width(set, selectivity));
                             let order = [path.order.as_slice(), &[var]].concat();
                             next.insert(set, Path { set, cost, width, order });
                         }
