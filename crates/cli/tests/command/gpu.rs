@@ -63,13 +63,14 @@ fn emulated_kernels_are_verified_with_everything_covered() {
         "stages:5",
         "load:async",
         "load:nc",
+        "load:straight",
         "batch>1",
         "padded lda",
         "m:1",
         "n:1",
         "bounds:whole",
         "m_l:320",
-        "k_g:128",
+        "k_g:64",
     ] {
         assert!(coverage.contains_key(key), "no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
     }

@@ -39,7 +39,7 @@ fn needed(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "held_rows",
             RuleGroup::Guideline,
-            "load != 'straight' or (held_a <= 64 and u // k_l <= 32)",
+            "load != 'straight' or (held_a * (2 if element == 2 else 1) <= 64 and u // k_l <= 32)",
             "rows of so long a stage leave no registers for sums",
         )
         .define("held_b", "loads_b * ((vec_b * element + 3) // 4)")
@@ -50,7 +50,7 @@ fn needed(space: SpaceBuilder) -> SpaceBuilder {
         .define("moved", "loads_b + (0 if load == 'straight' else loads_a)")
         // Rows along the reduction have an address each, which the assembler keeps. While rows come straight, it spreads loads over the
         // multiply-adds and holds more of the sums' and less of the columns'.
-        .define("row_addresses", "3 * m_s // 4 if transpose_a else 4 - m_s * words // 2")
+        .define("row_addresses", "3 * m_s // 4 + 2 if transpose_a else 8 - m_s * words // 2")
         .define("spread", "requests_a * (2 if element == 2 else 1) // 4 + m_s * n_s * words // 4 - n_s * words // 2 + row_addresses")
         .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + moved // 8 + (spread if load == 'straight' else 0)")
         .define("sets", "(k_s + 4 if sum_bytes == 4 else 2 * k_s) if k_s > 1 else 0")
@@ -66,8 +66,9 @@ fn needed(space: SpaceBuilder) -> SpaceBuilder {
         // Pairs are taken apart after the loop: column by column where sums are stored, all at once where groups add theirs, beside a
         // bias of the rows.
         .define("widened", "m_s * n_s + m_s + 32 if lanes > 1 and k_l > 1 else 0")
-        // The block that sums all slices holds some columns, as much again that is loaded, and what is added to rows.
-        .define("summed", "(2 * m_s * max(n_s // (2 * lanes), 1) + m_s) * words + 14 if split == 'ticket' and k_g > 1 else 0")
+        // The block that sums all slices holds some columns, as much again that is loaded, and what is added to rows; for the oldest devices
+        // the address and the bias of every column too.
+        .define("summed", "(2 * m_s * max(n_s // (2 * lanes), 1) + m_s) * words + 36 + (2 * n_s if sm < 70 else 0) if split == 'ticket' and k_g > 1 else 0")
         .define(
             "registers_needed",
             "max(widened, summed, accumulators * words // lanes + held + fragments * overlap + deep_fragments - halved + addresses + sets + constant)",
