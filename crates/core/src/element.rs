@@ -114,6 +114,11 @@ narrow!(
     /// bfloat16, by its bits.
     Bf16, u16, BFLOAT16, 0
 );
+narrow!(
+    /// The numbers of tensor cores with eight bits of exponent and ten of fraction, in the upper bits of a binary32.
+    Tf32, u32, TENSOR32, 13
+);
+
 /// Of binary32 without a look at the format: what loops over results are made of, and vectorised.
 impl F16 {
     /// [`F16::from_f64`] of a binary32.
@@ -160,11 +165,6 @@ impl Bf16 {
         f32::from_bits(u32::from(self.0) << 16)
     }
 }
-
-narrow!(
-    /// The numbers of tensor cores with eight bits of exponent and ten of fraction, in the upper bits of a binary32.
-    Tf32, u32, TENSOR32, 13
-);
 
 /// A Rust type that is an element type of buffers.
 pub trait Element: Pod {

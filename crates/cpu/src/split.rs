@@ -126,7 +126,7 @@ pub(crate) fn pieces(range: Range<usize>, most: usize) -> impl Iterator<Item = R
 }
 
 /// The length of the shortest of the [`pieces`] that so many elements are cut into; 0 where there are none. A division, and not a look at
-/// all pieces: it is asked for before every run of a tile past a panel.
+/// all pieces, of which a long side has thousands.
 pub(crate) fn fewest_of(len: usize, most: usize) -> usize {
     len.checked_div(len.div_ceil(most.max(1))).unwrap_or(0)
 }
