@@ -266,10 +266,23 @@ impl Choice {
         }
         let tile = streaming_tile(f, short);
         let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
+        plain.streaming(f, short)
+    }
+
+    /// A long operand whose steps of k lie one after the other, beside a short one that stays.
+    fn streaming(self, f: &Facts, short: usize) -> Self {
+        let (axis, tile, plain) = (self.axis, self.tile, self);
         // How many tiles across make a copy pay: lines of far memory come sooner for it, which takes them in order, than for real tiles whose
         // vectors are half a line.
         let is_far = f.bytes() > f.l3 / 2;
-        let tiles = if is_far && f.lanes * f.es < LINE && f.parts == 1 { 2 } else { 3 };
+        let is_narrow = f.lanes * f.es < LINE;
+        let (long, _) = f.sides(axis);
+        if is_far && is_narrow && long * f.es <= 2 * PAGE {
+            // Steps of k follow each other within a page or two: some lines of each are a block that stays in the first-level cache, and a
+            // processor runs ahead in all of them.
+            return Self { pack_v: false, broadcast: true, u: 16, v_block: 8 * LINE / f.es, k_s: 4, ..plain };
+        }
+        let tiles = if is_far && is_narrow && f.parts == 1 { 2 } else { 3 };
         if short > tiles * tile.1 {
             // Used often enough for a copy, which the first tile of each panel makes on its way. Where a line holds few elements, it takes
             // long to come for what is done with it, and some lines that follow each other are copied at a time.
