@@ -75,20 +75,38 @@ pub trait Scorer: Send + Sync {
     fn screen(&self) -> Option<Screen<'_>> {
         None
     }
+
+    /// Log-costs by each of the models whose mean the score is, one after the other; the score itself where there is one model.
+    fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {
+        let mut out = vec![0.0; points.len()];
+        self.score(points, &mut out);
+        vec![out]
+    }
 }
 
 impl dyn Scorer + '_ {
     /// Log-costs of points that are held one by one.
     pub fn score_each<'p>(&self, points: impl IntoIterator<Item = &'p Point>) -> Vec<f32> {
-        let (mut indices, mut len) = (Vec::new(), 0);
-        for point in points {
-            indices.extend_from_slice(point);
-            len += 1;
-        }
+        let (indices, len) = together(points);
         let mut scores = vec![0.0; len];
         self.score(Points::new(&indices, len), &mut scores);
         scores
     }
+
+    /// [`Scorer::opinions`] of points that are held one by one.
+    pub fn opinions_each<'p>(&self, points: impl IntoIterator<Item = &'p Point>) -> Vec<Vec<f32>> {
+        let (indices, len) = together(points);
+        self.opinions(Points::new(&indices, len))
+    }
+}
+
+fn together<'p>(points: impl IntoIterator<Item = &'p Point>) -> (Vec<u16>, usize) {
+    let (mut indices, mut len) = (Vec::new(), 0);
+    for point in points {
+        indices.extend_from_slice(point);
+        len += 1;
+    }
+    (indices, len)
 }
 
 /// A cheap stand-in for a scorer, and how far it may be trusted.

@@ -45,4 +45,12 @@ impl Scorer for Sum<'_> {
         self.prior.score(points, &mut expected);
         out.iter_mut().zip(expected).for_each(|(out, expected)| *out += expected);
     }
+
+    fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {
+        let mut expected = vec![0.0; points.len()];
+        self.prior.score(points, &mut expected);
+        let mut all = self.model.opinions(points);
+        all.iter_mut().for_each(|one| one.iter_mut().zip(&expected).for_each(|(out, expected)| *out += expected));
+        all
+    }
 }

@@ -59,6 +59,16 @@ impl BoundEnsemble {
         self.mean(out, |member, out| member.score_points(problem, points, out));
     }
 
+    /// What each of them says of points.
+    pub(crate) fn each(&self, problem: &dyn Problem, points: Points<'_>) -> Vec<Vec<f32>> {
+        let one = |member: &BoundNetwork| {
+            let mut out = vec![0.0; points.len()];
+            member.score_points(problem, points, &mut out);
+            out
+        };
+        self.0.iter().map(one).collect()
+    }
+
     fn mean(&self, out: &mut [f32], score: impl Fn(&BoundNetwork, &mut [f32])) {
         let Some((first, others)) = self.0.split_first() else { return };
         score(first, out);

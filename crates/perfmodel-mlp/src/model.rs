@@ -258,6 +258,10 @@ impl Scorer for MlpScorer<'_> {
         });
         screen.as_ref().map(|(scorer, margin)| Screen { scorer, margin: *margin })
     }
+
+    fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {
+        self.rows.network.each(self.problem, points)
+    }
 }
 
 /// A network without a screen of its own.

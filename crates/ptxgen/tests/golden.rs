@@ -18,12 +18,13 @@ const SMALL: &str = "m_s=2,n_s=2,m_l=16,n_l=16,k_l=1,u=4,vec_a=1,vec_b=1,stages=
                      vec_c=1,raster=m,bounds=checked,occupancy=1";
 
 /// Name, target, input, what differs from [`SMALL`].
-const CASES: [(&str, &str, &str, &str); 14] = [
+const CASES: [(&str, &str, &str, &str); 15] = [
     ("nn_f32", "sm_50", "m=31,n=20,k=50", ""),
     ("nt_f32_whole", "sm_80", "m=32,n=32,k=64,layout=nt", "m_s=4,n_s=1,bounds=whole,load=nc,stages=2,vec_a=2,vec_c=4"),
     ("tn_f64_groups", "sm_60", "m=31,n=30,k=50,dtype=f64,layout=tn,beta=1", "k_l=2,u=8,k_s=2"),
     ("tt_f32_atomic", "sm_70", "m=31,n=20,k=100,layout=tt,alpha=other,beta=other", "k_g=3,split=atomic,raster=n"),
     ("nn_f32_ordered", "sm_70", "m=32,n=20,k=100,beta=other,ldc=40", "k_g=4,vec_c=2,vec_a=4,load=nc,stages=2"),
+    ("nn_f32_stream", "sm_70", "m=40,n=20,k=100,beta=other,ldc=40", "vec_c=2,split=stream"),
     ("nn_f32_ticket", "sm_70", "m=32,n=20,k=100,beta=other,ldc=40", "k_g=4,vec_c=2,split=ticket"),
     (
         "tn_f32_straight",

@@ -62,6 +62,15 @@ fn legal_plans_of_straight_rows_assemble_within_their_registers() {
 }
 
 #[test]
+fn legal_plans_of_shared_stages_assemble_within_their_registers() {
+    let Some(assembler) = Assembler::find() else { return };
+    for target in targets() {
+        let plans = plans::streamed_plans(target, count(), 47);
+        within_registers(&assembler, target, &plans, 0.25, |bp| (bp.registers(), bp.may_spill()));
+    }
+}
+
+#[test]
 fn legal_plans_of_every_type_assemble_within_their_registers() {
     let Some(assembler) = Assembler::find() else { return };
     for target in targets() {

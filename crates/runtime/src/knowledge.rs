@@ -152,6 +152,22 @@ impl<'a> Knowledge<'a> {
         self.scorer.as_ref().map(|(_, scorer)| Model { scorer: &**scorer, is_costly })
     }
 
+    /// What is to run where nothing is timed: of the model's best, the one that is furthest ahead of the default in the eyes of the
+    /// network that expects least of it, and whether that is the model's first. `None` where some network expects more than so large a
+    /// share of the default's time, where there is no model, and where nothing is to be compared.
+    ///
+    /// The first of very many is more often one that the model takes for too fast than the default is. Networks that were fitted on other
+    /// parts of the data seldom make the same mistake; where an input is like nothing that they saw, they do not agree.
+    pub fn unanimous(&self, worth_leaving: f64) -> Option<(Point, bool)> {
+        let ((_, scorer), default) = (self.scorer.as_ref()?, self.default.as_ref()?);
+        let opinions = scorer.opinions_each([default].into_iter().chain(&*self.ranked));
+        let by = |one: &[f32], at: usize| if one[at].is_nan() { f32::INFINITY } else { one[at] - one[0] };
+        let ahead = |at: usize| opinions.iter().map(|one| by(one, at)).fold(f32::NEG_INFINITY, f32::max);
+        let words = (1..=self.ranked.len()).map(|at| (at - 1, ahead(at)));
+        let (at, word) = words.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        (f64::from(word).exp() <= worth_leaving).then(|| (self.ranked[at].clone(), at == 0))
+    }
+
     /// What a strategy is made from.
     pub fn setup<'s>(&'s self, objective: &Objective, source: &'s dyn Source) -> Setup<'s> {
         Setup {

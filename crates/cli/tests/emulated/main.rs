@@ -11,4 +11,5 @@ mod elements;
 mod matrices;
 mod products;
 mod stand;
+mod streams;
 mod tickets;

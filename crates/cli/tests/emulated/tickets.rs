@@ -12,7 +12,7 @@ use tilewright_core::program::{Program, Step};
 use tilewright_ops::gemm::{C, Gemm, GemmInput};
 
 /// What C holds after each of two runs on the same data; `None` where the emulator objects. C is not read.
-fn twice(target: &str, program: &Program, work: &Workload) -> Option<[Buffers; 2]> {
+pub(crate) fn twice(target: &str, program: &Program, work: &Workload) -> Option<[Buffers; 2]> {
     let mut device = device(target);
     device.upload(&Data::Given(Arc::new(work.clone()))).unwrap();
     let mut run = || {

@@ -5,6 +5,7 @@
 use crate::exec::pack::{Block, Packed, SLACK};
 use crate::geometry::Operand;
 use crate::split::Split;
+use std::ops::Range;
 use tilewright_ops::conv::Correlation;
 
 /// Where panels lie.
@@ -14,8 +15,22 @@ pub(crate) struct Panels {
     depth: Split,
     /// Steps of the reduction that follow each other at equal distances: the first, and how many; within one block each.
     runs: Vec<Vec<Run>>,
-    /// Elements between outputs of the filter.
+    /// The taps of each block, where channels are neighbours in the filter and steps go from tap to tap: of a tap, its channels lie as
+    /// squares of them and of outputs, which vectors transpose. Empty where runs are as good.
+    taps: Vec<Vec<Tap>>,
+    /// Elements between outputs of the filter, and steps between the channels of a tap.
     out: usize,
+    apart: usize,
+}
+
+/// The channels of a tap.
+#[derive(Clone, Copy, Debug)]
+struct Tap {
+    /// The step of the first, within its block, and how many.
+    first: usize,
+    count: usize,
+    /// The element of the first.
+    at: usize,
 }
 
 /// Steps at equal distances.
@@ -35,7 +50,16 @@ impl Panels {
         let element = |k: usize| k / taps * of.filter_channel + of.taps[k % taps].filter;
         let block = |k: usize| runs(depth.start(k), depth.size(k), element);
         let tiles = if of.depth() == 0 { 0 } else { depth.tiles() };
-        Self { outs, depth, runs: (0..tiles).map(block).collect(), out: of.outs.stride }
+        let is_woven = taps > 1 && of.filter_channel == 1 && of.outs.stride != 1;
+        let of_block = |k: usize| taps_of(depth.start(k), depth.size(k), taps, element);
+        Self {
+            outs,
+            depth,
+            runs: (0..tiles).map(block).collect(),
+            taps: if is_woven { (0..tiles).map(of_block).collect() } else { Vec::new() },
+            out: of.outs.stride,
+            apart: taps,
+        }
     }
 
     /// Elements of all panels of one group.
@@ -70,6 +94,12 @@ impl Panels {
         let (k_block, tile) = (number / self.outs.tiles(), number % self.outs.tiles());
         let width = self.outs.start(tile + 1) - self.outs.start(tile);
         let to = to.wrapping_add(self.at(k_block, tile));
+        #[cfg(target_arch = "x86_64")]
+        if let Some(taps) = self.taps.get(k_block).filter(|_| simd && self.outs.extent >= T::SQUARE) {
+            // SAFETY: the caller's contract.
+            taps.iter().for_each(|tap| unsafe { self.weave(tap, tile, from, to) });
+            return;
+        }
         for run in &self.runs[k_block] {
             let operand = Operand { along: self.out, step: run.stride };
             let source = from.wrapping_add(run.at).cast();
@@ -78,6 +108,72 @@ impl Panels {
             unsafe { block.pack(to.wrapping_add(run.first * width), simd) };
         }
     }
+
+    /// Packs the channels of a tap.
+    ///
+    /// # Safety
+    /// As for [`Panels::pack`], on a host with AVX2; there must be outputs for a square.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn weave<T: Packed>(&self, tap: &Tap, tile: usize, from: *const T, to: *mut T) {
+        let (start, valid) = (self.outs.start(tile), self.outs.size(tile));
+        let width = self.outs.start(tile + 1) - start;
+        let (from, to) = (from.wrapping_add(tap.at), to.wrapping_add(tap.first * width));
+        let pitch = self.apart * width;
+        let squares = tap.count / T::SQUARE * T::SQUARE;
+        for c in (0..squares).step_by(T::SQUARE) {
+            for i in (0..valid).step_by(T::SQUARE) {
+                let some = start + i..start + valid.min(i + T::SQUARE);
+                let to = to.wrapping_add(c * pitch + i);
+                // SAFETY: the caller's contract: channels and outputs are the filter's, and the columns the panel's.
+                unsafe { self.square(from.wrapping_add(c), some, (to, pitch)) };
+            }
+        }
+        for c in 0..tap.count {
+            // What no square has, and what there is no output for.
+            for i in if c < squares { valid } else { 0 }..width {
+                let from = from.wrapping_add((start + i) * self.out + c);
+                // SAFETY: as above.
+                unsafe { *to.add(c * pitch + i) = if i < valid { from.read_unaligned() } else { T::default() } };
+            }
+        }
+    }
+
+    /// As many channels as a square has, of some outputs, no more than that.
+    ///
+    /// # Safety
+    /// As for [`Panels::weave`].
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn square<T: Packed>(&self, from: *const T, outs: Range<usize>, (to, pitch): (*mut T, usize)) {
+        // At the end the square has outputs before these too.
+        let first = outs.start.min(self.outs.extent - T::SQUARE);
+        let from = (from.wrapping_add(first * self.out), self.out);
+        if outs.len() == T::SQUARE {
+            // SAFETY: the caller's contract.
+            unsafe { T::transpose_square_avx2(from, (to, pitch)) };
+            return;
+        }
+        let mut square = [[T::default(); MOST]; MOST];
+        // SAFETY: the square lies in the filter; no square is larger than the array.
+        unsafe { T::transpose_square_avx2(from, (square.as_mut_ptr().cast(), MOST)) };
+        for (c, row) in square[..T::SQUARE].iter().enumerate() {
+            let row = &row[outs.start - first..][..outs.len()];
+            // SAFETY: the caller's contract.
+            unsafe { to.add(c * pitch).copy_from_nonoverlapping(row.as_ptr(), row.len()) };
+        }
+    }
+}
+
+/// Rows of the largest square.
+const MOST: usize = 8;
+
+/// Channels by taps of `count` steps from a step on, which go from tap to tap of a channel.
+fn taps_of(from: usize, count: usize, taps: usize, element: impl Fn(usize) -> usize) -> Vec<Tap> {
+    let of = |tap: usize| {
+        let first = (tap + taps - from % taps) % taps;
+        let channels = count.saturating_sub(first).div_ceil(taps);
+        (channels > 0).then(|| Tap { first, count: channels, at: element(from + first) })
+    };
+    (0..taps).filter_map(of).collect()
 }
 
 /// Steps `from..from + count` in runs.
@@ -95,4 +191,45 @@ fn runs(from: usize, count: usize, element: impl Fn(usize) -> usize) -> Vec<Run>
         out.push(Run { first: step, count: 1, at, stride: 1 });
     }
     out
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use tilewright_core::computation::Computation;
+    use tilewright_core::space::Config;
+    use tilewright_ops::conv::Conv;
+
+    /// All panels, packed with the host's vectors or without.
+    fn packed<T: Packed>(panels: &Panels, filter: &[T], simd: bool) -> Vec<T> {
+        let mut to = vec![T::default(); panels.len() + SLACK];
+        // SAFETY: the filter is that of the input, and there is room for all panels and the slack.
+        (0..panels.count()).for_each(|at| unsafe { panels.pack(at, filter.as_ptr(), to.as_mut_ptr(), simd) });
+        to.truncate(panels.len());
+        to
+    }
+
+    #[test]
+    fn channels_of_a_tap_are_packed_as_single_elements_are() {
+        if !crate::device::generates() {
+            return;
+        }
+        for (c, k, r) in [(16, 24, 3), (9, 7, 3), (8, 8, 2), (35, 29, 3), (64, 6, 3), (3, 40, 5), (17, 13, 1)] {
+            let words = Config::parse(&format!("n=1,c={c},h=9,k={k},r={r},layout=nhwc")).unwrap();
+            let of = &Correlation::all(&Conv.parse(&words).unwrap())[0];
+            let filter: Vec<f32> = (1..=c * k * r * r).map(|x| x as f32).collect();
+            let wide: Vec<f64> = filter.iter().map(|x| f64::from(*x)).collect();
+            for (unit, most, deep) in [(6, 6, 40), (8, 16, 1000), (5, 20, 16), (16, 48, 7)] {
+                let panels = Panels::new(of, Split::new(k, unit, most), Split::new(of.depth(), 1, deep));
+                assert_eq!(!panels.taps.is_empty(), r > 1);
+                // One tap is a run, whose copy may write into the slack.
+                if r == 1 {
+                    continue;
+                }
+                let what = format!("{words} {unit} {most} {deep}");
+                assert_eq!(packed(&panels, &filter, true), packed(&panels, &filter, false), "{what}");
+                assert_eq!(packed(&panels, &wide, true), packed(&panels, &wide, false), "{what}");
+            }
+        }
+    }
 }

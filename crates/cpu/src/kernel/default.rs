@@ -8,6 +8,7 @@
 
 mod tiles;
 
+use super::THREADED;
 use crate::LINE;
 use crate::config::Axis;
 use crate::scalar::{Kind, Numbers, Stored};
@@ -32,6 +33,8 @@ struct Facts {
     n: usize,
     /// Steps of the reduction as tiles take them.
     k: usize,
+    /// Products of a batch.
+    products: usize,
     /// Whether A lies contiguous along k, and B.
     deep_a: bool,
     deep_b: bool,
@@ -65,6 +68,7 @@ impl Facts {
             m: input.m.max(1),
             n: input.n.max(1),
             k: input.k.div_ceil(Stored::of(input.dtype(), native).group()).max(1),
+            products: input.batch.count as usize,
             deep_a: input.layout.a_transposed(),
             deep_b: !input.layout.b_transposed(),
             es,
@@ -178,6 +182,8 @@ struct Choice {
     stream: bool,
     prefetch: usize,
     threads: Threads,
+    /// Whether there is too little to do for the waking of threads.
+    is_little: bool,
 }
 
 /// The dimension that threads divide.
@@ -218,7 +224,8 @@ impl Choice {
         let (v, s) = f.sides(choice.axis);
         let vec = f.vec(v);
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
-        Self { vec, k_l: CHAINS / chains, ..choice }
+        let work = [f.n, f.k, f.products, f.parts * f.parts].into_iter().fold(f.m, usize::saturating_mul);
+        Self { vec, k_l: CHAINS / chains, is_little: work <= THREADED, ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.
@@ -243,6 +250,7 @@ impl Choice {
             stream: false,
             prefetch: if f.is_near() { 0 } else { 8 },
             threads: if f.m >= f.n { Threads::Vectors } else { Threads::Across },
+            is_little: false,
         }
     }
 
@@ -399,7 +407,7 @@ impl Choice {
             "m_s" => descending(self.tile.0 * self.vec / self.es),
             "n_s" => descending(self.tile.1),
             "k_l" => descending(self.k_l),
-            "t" => descending(ALL),
+            "t" => descending(if self.is_little { 1 } else { ALL }),
             "t_m" if self.threads == Threads::Vectors => descending(ALL),
             "k_g" if self.threads == Threads::Reduction => descending(ALL),
             "t_m" | "k_g" => one(1),

@@ -5,6 +5,7 @@ use super::default;
 use super::host::HostSmall;
 use super::space::{Config, description};
 use crate::codegen::vector::Width;
+use crate::kernel::THREADED;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
@@ -24,9 +25,6 @@ pub struct CpuSmall(());
 pub struct SmallPlan {
     pub(super) blueprint: Blueprint,
 }
-
-/// Multiply-adds from which on a product is worth the waking of threads.
-const THREADED: usize = 1 << 19;
 
 impl CpuSmall {
     /// The kernel with its space.

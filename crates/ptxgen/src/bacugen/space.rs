@@ -101,6 +101,7 @@ fn as_product(space: SpaceBuilder) -> SpaceBuilder {
         ("vec_c", "1"),
         ("stages", "1"),
         ("split", "'ordered'"),
+        ("stream_blocks", "0"),
         ("occupancy", "1"),
         // The second dimension of a grid is short.
         ("raster", "'n' if (n + n_blk - 1) // n_blk > grid_y else 'm'"),

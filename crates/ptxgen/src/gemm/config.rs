@@ -16,6 +16,8 @@ pub enum Split {
     Atomic,
     /// Partial sums in the workspace, added in order by the block of a tile that comes last: the same bytes every time, in one launch.
     Ticket,
+    /// No slices: a fixed number of blocks share the stages of all tiles evenly, so that a tile may have several blocks; see `stream`.
+    Stream,
 }
 
 /// Which way neighbouring blocks lie.
@@ -44,6 +46,7 @@ impl Split {
         match word {
             Val::Str("atomic") => Self::Atomic,
             Val::Str("ticket") => Self::Ticket,
+            Val::Str("stream") => Self::Stream,
             _ => Self::Ordered,
         }
     }

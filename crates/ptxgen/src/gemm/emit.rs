@@ -4,7 +4,7 @@ use super::blueprint::Blueprint;
 use super::frame::{Block, Params, Template};
 use super::load::Side;
 use super::straight::{OwnRows, Straight};
-use super::{store, ticket};
+use super::{store, stream, ticket};
 use crate::ir::{Builder, Entry, Module, Operand, Reg, Type};
 use crate::simt::{Fragments, Load, Loader, Operands, Reduction};
 
@@ -41,15 +41,19 @@ pub(crate) fn module_of(
     let (a_letter, b_letter) = (letter(bp.a_transposed, conj_a), letter(bp.b_transposed, conj_b));
     let name = format!("{family}_{}_{a_letter}{b_letter}", bp.arithmetic.dtype);
     let mut params = b.block("parameters", |b| bp.frame().params(b));
-    let at = b.block("position", |b| position(b, bp, &mut params));
-    let acc = product(&mut b, &params, &at);
     let frame = bp.frame();
-    match params.of_partial_sums() {
-        Some(partial) => {
-            b.block("store", |b| store::store(b, bp, &frame.partial(), &partial, &at, &acc));
-            b.block("ticket", |b| ticket::finish(b, bp, &params, &at));
+    if frame.streams() {
+        stream::segments(&mut b, bp, &params, product);
+    } else {
+        let at = b.block("position", |b| position(b, bp, &mut params));
+        let acc = product(&mut b, &params, &at);
+        match params.of_partial_sums() {
+            Some(partial) => {
+                b.block("store", |b| store::store(b, bp, &frame.partial(), &partial, &at, &acc));
+                b.block("ticket", |b| ticket::finish(b, bp, &params, &at));
+            }
+            None => b.block("store", |b| store::store(b, bp, &frame, &params, &at, &acc)),
         }
-        None => b.block("store", |b| store::store(b, bp, &frame, &params, &at, &acc)),
     }
     let entry = Entry {
         tickets: if frame.takes_tickets() { ticket::TILES } else { 0 },
@@ -62,16 +66,38 @@ pub(crate) fn module_of(
 }
 
 fn position(b: &mut Builder, bp: &Blueprint, params: &mut Params) -> Position {
-    let (config, tiles, frame) = (&bp.config, bp.arrangement, bp.frame());
+    let frame = bp.frame();
     let corner = frame.corner(b);
-    let tid = corner[0];
-    let (group, in_group) = match config.k_l {
-        1 => (None, tid),
-        _ => (Some(b.div(tid, tiles.group())), b.rem(tid, tiles.group()).unwrap_or(tid)),
-    };
-    let (t_m, t_n) = tiles.place(b, in_group);
+    let place = Place::new(b, bp, corner[0]);
     let block = frame.block(b, params, corner);
-    Position { block, in_group, group, t_m, t_n }
+    place.within(block)
+}
+
+/// Where a thread stands within its block.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    in_group: Reg,
+    group: Option<Reg>,
+    t_m: Option<Reg>,
+    t_n: Option<Reg>,
+}
+
+impl Place {
+    pub(crate) fn new(b: &mut Builder, bp: &Blueprint, tid: Reg) -> Self {
+        let tiles = bp.arrangement;
+        let (group, in_group) = match bp.config.k_l {
+            1 => (None, tid),
+            _ => (Some(b.div(tid, tiles.group())), b.rem(tid, tiles.group()).unwrap_or(tid)),
+        };
+        let (t_m, t_n) = tiles.place(b, in_group);
+        Self { in_group, group, t_m, t_n }
+    }
+
+    /// In a block that stands somewhere.
+    pub(crate) fn within(self, block: Block) -> Position {
+        let Self { in_group, group, t_m, t_n } = self;
+        Position { block, in_group, group, t_m, t_n }
+    }
 }
 
 /// The sums of a thread's tile over the block's slice, in column-major order.

@@ -25,7 +25,7 @@ const MORE: [&str; 15] = [
     "body",
     "tail",
 ];
-const FLAGS: [&str; 7] = ["load_nc", "load_async", "load_straight", "atomic", "ticket", "raster_n", "whole"];
+const FLAGS: [&str; 8] = ["load_nc", "load_async", "load_straight", "atomic", "ticket", "stream", "raster_n", "whole"];
 
 /// What a model sees of a product.
 pub(crate) fn names() -> Vec<Feature> {
@@ -34,7 +34,7 @@ pub(crate) fn names() -> Vec<Feature> {
 
 /// What the space derives of a configuration and a model sees, and what it knows of the device: reading that from the device
 /// for every row took longer than the row.
-pub(super) const DERIVED: [&str; 16] = [
+pub(super) const DERIVED: [&str; 17] = [
     "threads",
     "accumulators",
     "shared_bytes",
@@ -45,6 +45,7 @@ pub(super) const DERIVED: [&str; 16] = [
     "tiles_n",
     "slice",
     "body",
+    "stream_blocks",
     "device_sm",
     "device_multiprocessors",
     "device_registers",
@@ -73,19 +74,23 @@ pub(crate) fn features(sizes: [u32; 2], batch: u32, names: &Names, at: &Values<'
 }
 
 fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
-    let [threads, accumulators, shared, needed, cap, scarce, tiles_m, tiles_n, slice, body, device @ ..] = derived;
+    let [threads, accumulators, shared, needed, cap, scarce, tiles_m, tiles_n, slice, body, sharing, device @ ..] =
+        derived;
     let [sm, multiprocessors, registers_per_sm, shared_per_sm, threads_per_sm, blocks_per_sm] = device;
     let registers = registers::predicted(needed, scarce == 1, c.bounds == Bounds::Checked, sm).min(cap);
     // A size of 0 is seen as 1.
     let (m, n, tiles_m, tiles_n) = (m.max(1), n.max(1), tiles_m.max(1), tiles_n.max(1));
-    let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(batch);
+    let (tiles, stages) = (f64::from(tiles_m) * f64::from(tiles_n), f64::from((slice / c.u).max(1)));
+    let (blocks, trips) = match sharing {
+        0 => (tiles * f64::from(c.k_g) * f64::from(batch), stages),
+        blocks => (f64::from(blocks), (tiles * stages / f64::from(blocks)).ceil()),
+    };
     let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads).max(1);
     let by_shared = shared_per_sm / shared.max(1);
     let by_threads = threads_per_sm / threads.max(1);
     let per_sm = by_registers.min(by_shared).min(by_threads).min(blocks_per_sm).max(1);
     let slots = f64::from(per_sm) * f64::from(multiprocessors);
     let waves = blocks / slots;
-    let trips = (slice / c.u).max(1);
     let share = |size: u32, tiles: u32, tile: u32| size as f32 / (tiles as f32 * tile as f32);
     let f = |x: u32| x as f32;
     let pair = |a: u32, b: u32| f(a * b) / f(a + b);
@@ -102,7 +107,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.l
         blocks as f32,
         f(per_sm),
         waves as f32,
-        f(trips),
+        trips as f32,
         share(m, tiles_m, c.m_l),
         share(n, tiles_n, c.n_l),
         f(per_sm * threads),
@@ -116,6 +121,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.l
         c.load == Load::Straight,
         c.k_g > 1 && c.split == Split::Atomic,
         c.k_g > 1 && c.split == Split::Ticket,
+        c.split == Split::Stream,
         c.raster == Raster::N,
         c.bounds == Bounds::Whole,
     ];

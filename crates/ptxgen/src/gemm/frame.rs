@@ -104,7 +104,21 @@ pub(crate) struct Work {
     pub(crate) slab: Reg,
 }
 
+impl Work {
+    /// The same of a block that has the slice of a number.
+    fn of_slice(self, b: &mut Builder, number: Reg) -> Self {
+        let number = b.widen(number);
+        let offset = b.arith(Arith::Mul, Type::U64, number, self.slab);
+        Self { own: b.add(Type::U64, self.first, offset), ..self }
+    }
+}
+
 impl Params {
+    /// The same of a block that has the slice of a number.
+    pub(crate) fn of_slice(&self, b: &mut Builder, number: Reg) -> Self {
+        Self { work: self.work.map(|work| work.of_slice(b, number)), ..*self }
+    }
+
     /// As blocks store partial sums that one of them will sum; `None` where they store something else.
     pub(crate) fn of_partial_sums(&self) -> Option<Self> {
         self.work.map(|work| Self { c: work.own, ldc: self.m, bias: None, ..*self })
@@ -153,19 +167,24 @@ impl Frame {
         self.k_g > 1 && self.split == Split::Ordered
     }
 
+    /// Whether a fixed number of blocks share the stages of all tiles.
+    pub(crate) fn streams(&self) -> bool {
+        self.split == Split::Stream
+    }
+
     /// Whether the last block of each tile sums what all of them store beside C.
     pub(crate) fn takes_tickets(&self) -> bool {
-        self.k_g > 1 && self.split == Split::Ticket
+        self.k_g > 1 && self.split == Split::Ticket || self.streams()
     }
 
     /// The same of blocks that store partial sums.
     pub(crate) fn partial(&self) -> Self {
-        Self { split: Split::Ordered, ..*self }
+        Self { split: Split::Ordered, k_g: self.k_g.max(2), ..*self }
     }
 
     /// The same of a block that has the whole sum.
     pub(crate) fn whole(&self) -> Self {
-        Self { k_g: 1, ..*self }
+        Self { split: Split::Ordered, k_g: 1, ..*self }
     }
 
     /// Whether partial sums lie in the workspace.
@@ -298,12 +317,8 @@ impl Frame {
             let offset = b.arith(Arith::Mul, Type::U64, z, slab);
             params.c = b.add(Type::U64, params.c, offset);
         }
-        if let Some(work) = &mut params.work {
-            // There is one product.
-            let z = b.widen(z);
-            let offset = b.arith(Arith::Mul, Type::U64, z, work.slab);
-            work.own = b.add(Type::U64, work.first, offset);
-        }
+        // There is one product.
+        params.work = params.work.map(|work| work.of_slice(b, z));
         let slice = params.slice?;
         let index = if self.batched { b.rem(z, k_g).unwrap_or(z) } else { z };
         Some((index, b.arith(Arith::Mul, Type::U32, index, slice)))

@@ -22,6 +22,7 @@
 //! | `straight` | rows of A from device memory to registers, for products of few columns |
 //! | `finish` | `C = beta C`, and the ordered sum of slices |
 //! | `ticket` | the same sum by the last block of each tile, in the launch of the product |
+//! | `stream` | a fixed number of blocks that share the stages of all tiles evenly |
 //!
 //! The loop over stages, the multiply-adds and the sum over groups are those of all such templates (`simt`).
 //!
@@ -46,6 +47,7 @@ pub(crate) mod source;
 pub(crate) mod space;
 pub(crate) mod store;
 mod straight;
+mod stream;
 mod ticket;
 
 pub use crate::simt::{Arithmetic, Load};

@@ -23,6 +23,8 @@ pub struct GemmPlan<T: Template = Blueprint> {
     input: GemmInput,
     /// Tiles of C.
     tiles: [u32; 2],
+    /// Blocks that share the stages of all tiles; `None` where each tile has blocks of its own.
+    sharing: Option<u32>,
     slice: u32,
     /// Bytes of the partial sums of one slice, and of all.
     slab: u64,
@@ -43,7 +45,9 @@ impl GemmPlan<Blueprint> {
     /// Of a legal point of the space that the names are of; `None` for one of another space.
     pub(crate) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
         let blueprint = Blueprint::new(target, input, names, at)?;
-        Some(Self::of(blueprint, input, at.ints(names.grid)?))
+        let [blocks] = at.ints([names.stream])?;
+        let sharing = blueprint.frame().streams().then_some(blocks);
+        Some(Self { sharing, ..Self::of(blueprint, input, at.ints(names.grid)?) })
     }
 }
 
@@ -52,7 +56,7 @@ impl<T: Template> GemmPlan<T> {
     pub(crate) fn of(blueprint: T, input: &GemmInput, grid: [u64; GRID.len()]) -> Self {
         let [tiles_m, tiles_n, slice, slab, workspace] = grid;
         let (frame, tiles) = (blueprint.frame(), [tiles_m as u32, tiles_n as u32]);
-        Self { blueprint, frame, input: input.clone(), tiles, slice: slice as u32, slab, workspace }
+        Self { blueprint, frame, input: input.clone(), tiles, sharing: None, slice: slice as u32, slab, workspace }
     }
 
     /// What the code is specialised to.
@@ -82,6 +86,14 @@ impl<T: Template> GemmPlan<T> {
     /// # Errors
     /// What the counter has no form for; templates are made so that there is none.
     pub fn count(&self) -> Result<Counts, CountError> {
+        if self.sharing.is_some() {
+            let (place, index) = ("segments".to_owned(), "the stages of a block".to_owned());
+            return Err(CountError::NotCountable {
+                place,
+                what: "a loop whose length differs from block to block",
+                index,
+            });
+        }
         let mut counter = Counter::new();
         for (module, launch) in self.launches() {
             counter.launch(&module, &launch)?;
@@ -160,6 +172,11 @@ impl<T: Template> GemmPlan<T> {
         self.frame.atomic()
     }
 
+    /// Blocks that share the stages of all tiles; `None` where each tile has blocks of its own.
+    pub fn sharing(&self) -> Option<u32> {
+        self.sharing
+    }
+
     /// Steps of the reduction of one slice: whole stages.
     pub fn slice(&self) -> u32 {
         self.slice
@@ -168,6 +185,9 @@ impl<T: Template> GemmPlan<T> {
     /// Blocks of the product.
     pub fn grid(&self) -> [u32; 3] {
         let (c, [m, n]) = (&self.frame, self.tiles);
+        if let Some(blocks) = self.sharing {
+            return [blocks, 1, 1];
+        }
         let z = c.k_g * self.input.batch.count;
         if c.raster == Raster::M { [m, n, z] } else { [n, m, z] }
     }

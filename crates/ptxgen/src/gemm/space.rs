@@ -27,6 +27,8 @@ pub(crate) struct Names {
     pub(super) loaders: [[Name; loader::NAMES.len()]; 2],
     /// The launch; see `plan`.
     pub(crate) grid: [Name; plan::GRID.len()],
+    /// Blocks that share all tiles.
+    pub(super) stream: Name,
     /// What a model sees besides; see `features`.
     pub(super) features: [Name; features::DERIVED.len()],
 }
@@ -39,7 +41,7 @@ impl Names {
         let (sizes, words) = (SIZES.map(name), WORDS.map(name));
         let (layout, grid) = (blueprint::LAYOUT.map(name), plan::GRID.map(name));
         let (loaders, features) = (["a", "b"].map(of_side), features::DERIVED.map(name));
-        Self { sizes, words, layout, loaders, grid, features }
+        Self { sizes, words, layout, loaders, grid, stream: name("stream_blocks"), features }
     }
 }
 
@@ -83,7 +85,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::words("load", ["global", "nc", "async", "straight"]))
         .param(Param::ints("k_s", [1, 2, 4]))
         .param(Param::ints("k_g", SLICES))
-        .param(Param::words("split", ["ordered", "atomic", "ticket"]))
+        .param(Param::words("split", ["ordered", "atomic", "ticket", "stream"]))
         .param(Param::ints("vec_c", [1, 2, 4, 8]))
         .param(Param::words("raster", ["m", "n"]))
         .param(Param::words("bounds", ["checked", "whole"]))
@@ -239,13 +241,13 @@ pub(crate) fn tiles(space: SpaceBuilder) -> SpaceBuilder {
 
 fn reduction(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
-    let space = tiles(space)
+    let space = streams(tiles(space))
         .define("accumulators", "m_s * n_s * k_s")
         // Multiply-adds of a stage.
         .define("body", "u // k_l * m_s * n_s * (4 if complex else 1) // lanes")
         // Partial sums of one slice, and of all.
         .define("slab_bytes", "m * n * sum_bytes")
-        .define("workspace_bytes", "k_g * batch * slab_bytes")
+        .define("workspace_bytes", "(stream_slices if split == 'stream' else k_g) * batch * slab_bytes")
         .rule(
             "unroll",
             Implementation,
@@ -287,6 +289,39 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .rule("workspace", Hardware, WORKSPACE, "partial sums are held in device memory")
 }
 
+/// Blocks that share the stages of all tiles: as many as are asked to run at a time. 0 where each tile has blocks of its own.
+fn streams(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    space
+        .define("stages_k", "slice // u")
+        .define("stream_blocks", "min(multiprocessors * occupancy, tiles * stages_k) if split == 'stream' else 0")
+        // Stages of a block, and blocks of a tile, at most.
+        .define("stream_share", "max(tiles * stages_k // max(stream_blocks, 1), 1)")
+        .define("stream_slices", "min(stages_k, (stages_k + stream_share - 2) // stream_share + 1)")
+        .rule(
+            "stream",
+            Implementation,
+            &format!(
+                "split != 'stream' or \
+                 (k_g == 1 and multiplies and batch == 1 and tiles <= {} and tiles * stages_k < 2 ** 30)",
+                ticket::TILES
+            ),
+            "blocks share the stages of one product, each tile of which has a ticket",
+        )
+        .rule(
+            "worth_streaming",
+            Guideline,
+            "split != 'stream' or (tiles % multiprocessors != 0 and stages_k >= 4)",
+            "where tiles fill the device evenly, or are done at once, nothing waits for the last of them",
+        )
+        .rule(
+            "stream_workspace",
+            Hardware,
+            "split != 'stream' or m * n * sum_bytes <= memory_bytes // 64",
+            "partial sums are held in device memory",
+        )
+}
+
 /// How much the workspace may take.
 pub(crate) const WORKSPACE: &str = "split == 'atomic' or k_g == 1 or workspace_bytes <= memory_bytes // 4";
 
@@ -306,14 +341,14 @@ pub(crate) fn slicing(space: SpaceBuilder) -> SpaceBuilder {
             "k_g == 1 or (tiles * k_g <= 16 * multiprocessors and slice >= 2 * u)",
             "where the device is full without, slices only cost memory traffic",
         )
-        .rule("split", Implementation, "k_g > 1 or split == 'ordered'", "nothing is split")
+        .rule("split", Implementation, "k_g > 1 or split == 'ordered' or split == 'stream'", "nothing is split")
 }
 
 fn grid(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let space = space
         // Partial sums are stored as they are.
-        .define("stored_bytes", "sum_bytes if k_g > 1 and split != 'atomic' else result_bytes")
+        .define("stored_bytes", "sum_bytes if split == 'stream' or k_g > 1 and split != 'atomic' else result_bytes")
         .rule("width_c", Hardware, "vec_c * stored_bytes <= 16", "no store is wider than 16 bytes")
         .rule("whole_stores", Implementation, "m_s % vec_c == 0", "a thread stores whole vectors")
         .rule(

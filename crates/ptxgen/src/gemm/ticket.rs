@@ -15,13 +15,36 @@ use std::ops::Range;
 /// Tiles that there are tickets for.
 pub(crate) const TILES: u32 = 4096;
 
-/// What a block does after it has stored its partial sums.
+/// The slices of a tile.
+pub(crate) struct Slices {
+    /// The number of the tile.
+    pub(crate) tile: Reg,
+    /// The block's own slice, and how many there are.
+    pub(crate) own: Reg,
+    pub(crate) count: Operand,
+    /// What the ticket that a block takes is counted as.
+    pub(crate) ticket: Reg,
+}
+
+/// What a block does after it has stored the partial sums of its slice, of as many as the grid has for each tile.
 pub(crate) fn finish(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) {
-    let Some(z) = at.block.slice else { return };
-    let (frame, tid) = (bp.frame(), at.block.tid);
+    let Some(own) = at.block.slice else { return };
+    let frame = bp.frame();
     let tickets = b.mov(Type::U64, Operand::Tickets);
-    let tile = frame.tile_number(b);
-    let mine = b.mad_wide(tile, 4u32, tickets);
+    let slices = Slices { tile: frame.tile_number(b), own, count: frame.k_g.into(), ticket: own };
+    finish_tile(b, bp, params, at, (&slices, tickets));
+}
+
+/// What a block does after it has stored the partial sums of its slice of a tile.
+pub(crate) fn finish_tile(
+    b: &mut Builder,
+    bp: &Blueprint,
+    params: &Params,
+    at: &Position,
+    (slices, tickets): (&Slices, Reg),
+) {
+    let (frame, tid) = (bp.frame(), at.block.tid);
+    let mine = b.mad_wide(slices.tile, 4u32, tickets);
     let shared = b.mov(Type::U32, Operand::Shared);
     // Before sm_70 a fence was only promised to be one for the accesses of its own thread.
     if bp.target.sm() < 70 {
@@ -39,34 +62,41 @@ pub(crate) fn finish(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Posi
     });
     b.barrier();
     // One block of a tile is last. Which one makes no difference to what is counted: the last slice stands for it.
-    let ticket = b.read_as(Space::Shared, shared, b.meaning(z));
-    let last = b.compare(Compare::Ge, ticket, frame.k_g - 1, None);
+    let ticket = b.read_as(Space::Shared, shared, b.meaning(slices.ticket));
+    let [all_others, given_back] = match slices.count {
+        Operand::Int(count) => [(count - 1).into(), (-count).into()],
+        count => [b.sub(Type::U32, count, 1u32).into(), b.sub(Type::U32, 0u32, count).into()],
+    };
+    let last = b.compare(Compare::Ge, ticket, all_others, None);
     b.when(last, Form::Branch, |b| {
         b.when(leads, Form::Branch, |b| {
-            let (ty, src) = (Type::S32, Operand::Int(-i64::from(frame.k_g)));
-            b.push(Inst::Red { ty, addr: Address { base: mine, offset: 0 }, src });
+            b.push(Inst::Red { ty: Type::S32, addr: Address { base: mine, offset: 0 }, src: given_back });
         });
         match at.group {
-            None => sum_and_store(b, bp, &frame, params, at),
+            None => sum_and_store(b, bp, (&frame, slices.count), params, at),
             Some(group) => {
                 let first = b.compare(Compare::Eq, group, 0u32, None);
-                b.when(first, Form::Branch, |b| sum_and_store(b, bp, &frame, params, at));
+                b.when(first, Form::Branch, |b| sum_and_store(b, bp, (&frame, slices.count), params, at));
             }
         }
     });
 }
 
 /// Sums some columns of a thread's tile over all slices, and stores them, until there are none left.
-fn sum_and_store(b: &mut Builder, bp: &Blueprint, frame: &Frame, params: &Params, at: &Position) {
+fn sum_and_store(b: &mut Builder, bp: &Blueprint, (frame, slices): (&Frame, Operand), params: &Params, at: &Position) {
     let Some(work) = params.work else { return };
     let columns = Columns::new(b, bp, at, frame.sums(), params, params.m);
     let mut tile = Tile::new(b, bp, &frame.whole(), params, at);
     let mut from = columns.first(b, work.first);
-    let (together, at_once) = shares(bp);
+    let (together, at_once) = shares(bp, slices);
+    let rounds = match slices {
+        Operand::Int(count) => (count / i64::from(at_once)).into(),
+        count => count,
+    };
     for first in (0..bp.config.n_s).step_by(together as usize) {
         let some = first..bp.config.n_s.min(first + together);
         from = columns.next(b, from, first);
-        let sums = sums(b, bp, frame, &columns, (from, work, at_once), some.clone());
+        let sums = sums(b, bp, frame, &columns, (from, work, (rounds, at_once)), some.clone());
         sums.chunks(bp.column()).for_each(|sums| tile.column(b, sums));
         from = some.skip(1).fold(from, |from, j| columns.next(b, from, j));
     }
@@ -74,13 +104,14 @@ fn sum_and_store(b: &mut Builder, bp: &Blueprint, frame: &Frame, params: &Params
 
 /// Columns that are summed together, and slices of them that are loaded at once: with what it is added to, what is loaded takes no more
 /// registers than the sums of the loop before, unless those were few.
-fn shares(bp: &Blueprint) -> (u32, u32) {
+fn shares(bp: &Blueprint, slices: Operand) -> (u32, u32) {
     let (m_s, n_s, lanes) = (bp.config.m_s, bp.config.n_s, bp.arithmetic.lanes() as u32);
     let together = (n_s / (2 * lanes)).max(1);
     // In registers of 32 bits.
     let words = bp.arithmetic.sum_bytes() / 4;
     let room = (m_s * n_s * words / lanes).max(16);
-    let fits = |n: &u32| bp.config.k_g.is_multiple_of(*n) && (1 + n) * together * m_s * words <= room;
+    let whole = |n: u32| matches!(slices, Operand::Int(count) if count % i64::from(n) == 0);
+    let fits = |n: &u32| whole(*n) && (1 + n) * together * m_s * words <= room;
     (together, [8, 6, 5, 4, 3, 2].into_iter().find(fits).unwrap_or(1))
 }
 
@@ -90,14 +121,14 @@ fn sums(
     bp: &Blueprint,
     frame: &Frame,
     columns: &Columns,
-    (start, work, at_once): (Reg, Work, u32),
+    (start, work, (rounds, at_once)): (Reg, Work, (Operand, u32)),
     some: Range<u32>,
 ) -> Vec<Reg> {
     let total: Vec<Reg> = (0..some.len() * bp.column()).map(|_| bp.arithmetic.zero(b)).collect();
     let step = b.meaning(work.slab).times(&i64::from(at_once).into()).times(&b.next_loop().into());
     let meaning = b.meaning(start).plus(&step);
     let pointer = b.carried(Type::U64, start, meaning);
-    b.repeat("slices", frame.k_g / at_once, |b, _| {
+    b.repeat("slices", rounds, |b, _| {
         let mut slice = pointer;
         for i in 0..at_once {
             slice = if i == 0 { pointer } else { b.add(Type::U64, slice, work.slab) };
@@ -126,10 +157,15 @@ fn add(
         for (i, piece) in (0..).zip(column.chunks(vec as usize * numbers.parts())) {
             let row = columns.row(i * vec);
             let pred = inside.map(|(rows, column)| b.exceeds(rows, row, Some(column)));
+            // To the assembler, what is written under a predicate alone is held throughout the loop around it.
+            let loaded = match pred {
+                Some(_) if frame.streams() => (0..piece.len()).map(|_| numbers.zero(b)).collect(),
+                _ => b.regs(numbers.ty, piece.len()),
+            };
             b.predicated(pred, |b| {
                 // What a first level of caches holds of these lines may be older.
-                let loaded = b.load_coherent(numbers.ty, piece.len(), from, i64::from(row * bytes));
-                piece.iter().zip(loaded).for_each(|(sum, x)| b.advance(numbers.ty, *sum, x));
+                b.load_coherent(numbers.ty, &loaded, from, i64::from(row * bytes));
+                piece.iter().zip(&loaded).for_each(|(sum, x)| b.advance(numbers.ty, *sum, *x));
             });
         }
     }

@@ -284,11 +284,10 @@ impl Builder {
         dst
     }
 
-    /// A load of what other blocks wrote into new registers.
-    pub fn load_coherent(&mut self, ty: Type, count: usize, base: Reg, offset: i64) -> Vec<Reg> {
-        let (dst, addr) = (self.regs(ty, count), Address { base, offset });
-        self.push(Inst::Ld { space: Space::Global, caching: Caching::Second, ty, dst: dst.clone(), addr });
-        dst
+    /// A load of what other blocks wrote.
+    pub fn load_coherent(&mut self, ty: Type, dst: &[Reg], base: Reg, offset: i64) {
+        let addr = Address { base, offset };
+        self.push(Inst::Ld { space: Space::Global, caching: Caching::Second, ty, dst: dst.to_vec(), addr });
     }
 
     /// A store.

@@ -167,6 +167,15 @@ pub(crate) fn straight_plans(target: &str, count: usize, seed: u64) -> Vec<GemmP
     straight
 }
 
+/// The same of blocks that share the stages of all tiles, of every type.
+pub(crate) fn streamed_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
+    let any = |rng: &mut ChaCha8Rng| if rng.random() { input(rng) } else { typed(rng) };
+    let drawn = (seed..seed + 1000).flat_map(|seed| plans_of(&SimtGemm::new(), any, target, 32, seed));
+    let streamed: Vec<GemmPlan> = drawn.filter(|plan| plan.sharing().is_some()).take(count).collect();
+    assert_eq!(streamed.len(), count, "{target}");
+    streamed
+}
+
 /// The same with sums in pairs of f16; none for devices that have no arithmetic of it.
 pub(crate) fn paired_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
     let count = if target == "sm_50" { 0 } else { count };

@@ -129,26 +129,35 @@ impl Deciding<'_> {
             self.bench.pool.add(first, None);
         }
         self.considered = self.considered.max(self.bench.pool.len() as u64);
-        let mut order: Vec<usize> = (0..self.bench.pool.len()).collect();
-        let kept = self.default.filter(|_| is_modelled && self.bench.remembered.is_none() && self.keeps_default());
-        let what = match (self.bench.remembered, is_modelled) {
-            (Some(_), _) => "the remembered configuration was kept",
-            (None, true) if kept.is_some() => "the default was kept: the model promises too little more",
-            (None, true) => "the model's first choice was taken",
-            (None, false) => "the default was taken: there is no model",
+        let (first, what) = match (self.bench.remembered, is_modelled) {
+            (Some(remembered), _) => (Some(remembered), "the remembered configuration was kept"),
+            (None, true) => self.foreseen(),
+            (None, false) => (None, "the default was taken: there is no model"),
         };
-        if let Some(default) = kept {
-            order.sort_by_key(|at| *at != default);
+        let mut order: Vec<usize> = (0..self.bench.pool.len()).collect();
+        if let Some(first) = first {
+            order.sort_by_key(|at| *at != first);
         }
         self.reasons.push(format!("{what}, nothing was timed"));
         Ok(order)
     }
 
-    /// Whether the model promises less of its first choice over the default than it is usually wrong by.
-    fn keeps_default(&self) -> bool {
-        let (Some(model), Some(default)) = (self.knowledge.model(), &self.knowledge.default) else { return false };
-        let first = self.bench.pool.iter().next().map(|first| model.cost(&first.point));
-        first.is_some_and(|first| first > self.settings.worth_leaving * model.cost(default))
+    /// What runs by the model alone, and why; the first of all where it does not say.
+    fn foreseen(&mut self) -> (Option<usize>, &'static str) {
+        let Some(default) = self.default.filter(|_| self.settings.worth_leaving.is_finite()) else {
+            return (None, "the model's first choice was taken");
+        };
+        match self.knowledge.unanimous(self.settings.worth_leaving) {
+            None => (Some(default), "the default was kept: the model promises too little more"),
+            Some((point, is_first)) => {
+                let predicted_s = self.knowledge.model().map(|model| model.cost(&point));
+                let what = match is_first {
+                    true => "the model's first choice was taken",
+                    false => "the choice was taken that all of the model's networks expect to be ahead of the default",
+                };
+                (Some(self.bench.pool.add(point, predicted_s)), what)
+            }
+        }
     }
 
     /// The order of preference by measuring.

@@ -96,8 +96,11 @@ pub(super) fn check(
 
 /// Whether the grid splits the reduction and adds the parts in order, which is a promise of bitwise equal repeats.
 fn is_ordered(config: &Config) -> bool {
-    let slices = config.get("k_g").and_then(Value::as_int);
-    slices > Some(1) && matches!(config.get("split").and_then(Value::as_str), Some("ordered" | "ticket"))
+    let is_sliced = config.get("k_g").and_then(Value::as_int) > Some(1);
+    match config.get("split").and_then(Value::as_str) {
+        Some("ordered" | "ticket") => is_sliced,
+        split => split == Some("stream"),
+    }
 }
 
 /// Why a case has no result.
