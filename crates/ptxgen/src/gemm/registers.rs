@@ -68,9 +68,9 @@ fn needed(space: SpaceBuilder) -> SpaceBuilder {
         .define("widened", "m_s * n_s + m_s + 32 if lanes > 1 and k_l > 1 else 0")
         // The block that sums all slices holds some columns, as much again that is loaded, and what is added to rows; for the oldest devices
         // the address and the bias of every column too.
-        .define("summed", "(2 * m_s * max(n_s // (2 * lanes), 1) + m_s) * words + 36 + (2 * n_s if sm < 70 else 0) if split == 'stream' or split == 'ticket' and k_g > 1 else 0")
+        .define("summed", "(2 * m_s * max(n_s // (2 * lanes), 1) + m_s) * words + (20 if scarce else 36) + (2 * n_s if sm < 70 else 0) if split == 'stream' or split == 'ticket' and k_g > 1 else 0")
         // Where a block stands in the stages of all tiles.
-        .define("streamed", "(20 if load == 'straight' else 12) if split == 'stream' else 0")
+        .define("streamed", "(0 if scarce else 32 if load == 'straight' and element == 2 and sm < 70 else 12) if split == 'stream' else 0")
         .define(
             "registers_needed",
             "max(widened, summed, accumulators * words // lanes + held + fragments * overlap + deep_fragments - halved + addresses + sets + streamed + constant)",
