@@ -76,7 +76,7 @@ fn emulated_kernels_are_verified_with_everything_covered() {
     }
     assert_eq!(coverage["variant:gemm.simt.1"], 160);
     let of = |key: &str| coverage[key].as_u64().unwrap();
-    let in_order = of("k_g>1 split:ordered") + of("k_g>1 split:ticket");
+    let in_order = of("k_g>1 split:ordered") + of("k_g>1 split:ticket") + of("split:stream");
     assert_eq!(of("repeated bit by bit"), in_order);
     // The same on any number of threads.
     let one = verify(&home, &[&args[..], &["--threads", "1"]].concat());

@@ -224,7 +224,9 @@ impl Choice {
         let (v, s) = f.sides(choice.axis);
         let vec = f.vec(v);
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
-        let work = [f.n, f.k, f.products, f.parts * f.parts].into_iter().fold(f.m, usize::saturating_mul);
+        let work = [f.n, f.k, f.products, f.parts * f.parts, (f.es / f.parts).div_ceil(4)]
+            .into_iter()
+            .fold(f.m, usize::saturating_mul);
         Self { vec, k_l: CHAINS / chains, is_little: work <= THREADED, ..choice }
     }
 

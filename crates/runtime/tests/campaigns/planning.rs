@@ -168,6 +168,50 @@ fn word(problem: &dyn Problem, point: &[u16]) -> f64 {
     1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
 }
 
+/// Two networks whose mean is [`word`]: what they differ by, as a log.
+struct Divided(fn(&dyn Problem, &[u16]) -> f32);
+
+struct OfTwo<'a> {
+    problem: &'a dyn Problem,
+    doubt: fn(&dyn Problem, &[u16]) -> f32,
+}
+
+impl Predictor for Divided {
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        Ok(Box::new(OfTwo { problem, doubt: self.0 }))
+    }
+}
+
+impl Scorer for OfTwo<'_> {
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        points.iter().zip(out).for_each(|(point, out)| *out = word(self.problem, point).ln() as f32);
+    }
+
+    fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {
+        let one = |point: &[u16]| word(self.problem, point).ln() as f32;
+        let all = |sign: f32| points.iter().map(|p| one(p) + sign * (self.doubt)(self.problem, p)).collect();
+        vec![all(-1.0), all(1.0)]
+    }
+}
+
+#[test]
+fn where_nothing_is_timed_all_networks_expect_a_choice_to_be_ahead() {
+    let plan = |doubt| {
+        let model: Option<Box<dyn Predictor>> = Some(Box::new(Divided(doubt)));
+        let mut setup = Setup { model, settings: PlanSettings { top: 0, ..settings() }, ..Setup::new() };
+        let planned = setup.plan("n=10000").unwrap();
+        let problem = setup.kernel.problem(&setup.device, &words("n=10000")).unwrap();
+        (word(&*problem, &planned.point), Some(planned.point) == problem.default_point(), planned.reason)
+    };
+    let (agreed, _, why) = plan(|_, _| 0.0);
+    assert!(agreed < 1.001e-6 && why.contains("the model's first choice was taken"), "{why}");
+    let (second, is_default, why) = plan(|problem, point| if word(problem, point) < 1.001e-6 { 3.0 } else { 0.0 });
+    assert!(second > 1.001e-6 && !is_default && why.contains("all of the model's networks"), "{second}: {why}");
+    let (_, is_default, why) =
+        plan(|problem, point| if problem.default_point().is_some_and(|d| *d == *point) { 0.0 } else { 9.0 });
+    assert!(is_default && why.contains("promises too little more"), "{why}");
+}
+
 /// Takes as long for a word as a symbolic count does.
 fn slow(problem: &dyn Problem, point: &[u16]) -> f64 {
     std::thread::sleep(Duration::from_millis(4));
