@@ -311,8 +311,9 @@ impl Choice {
             return Self { pack_v: false, broadcast: true, u, v_block: 4096, k_s: 4, prefetch: 0, ..plain };
         }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
-        // a block of k, that costs more than some pages, unless there is little of it.
-        let u = if axis == Axis::M || short <= 4 { 32 } else { 64 };
+        // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors.
+        let most = if is_narrow { 512 } else { 64 };
+        let u = if axis == Axis::M || short <= 4 { 32 } else { most };
         Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
     }
 
