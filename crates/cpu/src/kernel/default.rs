@@ -182,7 +182,7 @@ struct Choice {
     stream: bool,
     prefetch: usize,
     threads: Threads,
-    /// Whether there is too little to do for the waking of threads.
+    /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers.
     is_little: bool,
 }
 

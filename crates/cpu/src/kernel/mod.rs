@@ -27,7 +27,7 @@ use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Valu
 use tilewright_loops::host::Caches;
 use tilewright_ops::gemm::{Gemm, GemmInput};
 
-/// Multiply-adds of 32-bit numbers up to which a product is not worth the waking of threads.
+/// Multiply-adds up to which a product is not worth the waking of threads.
 pub(crate) const THREADED: usize = 1 << 19;
 
 /// The kernel `gemm.cpu`, or one of its peers for other numbers, which has a space of its own: `gemm.cpu-complex`, whose elements take more

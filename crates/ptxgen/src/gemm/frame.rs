@@ -177,7 +177,7 @@ impl Frame {
         self.k_g > 1 && self.split == Split::Ticket || self.streams()
     }
 
-    /// The same of blocks that store partial sums.
+    /// The same of blocks that store partial sums: of more than one slice, whatever divides the reduction.
     pub(crate) fn partial(&self) -> Self {
         Self { split: Split::Ordered, k_g: self.k_g.max(2), ..*self }
     }

@@ -1,4 +1,4 @@
-//! Stream-K: a fixed number of blocks share the stages of all tiles evenly (Osama et al., PPoPP 2023, section 4).
+//! Stream-K: a fixed number of blocks share the stages of all tiles evenly (Osama et al., PPoPP 2023).
 //!
 //! Where each tile has a block of its own, and the last round of blocks fills part of the device, the rest of it waits. Here there are as
 //! many blocks as run at a time. The stages of all tiles, tile after tile, are one sequence, and each block has an equal part of it:
