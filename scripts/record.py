@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs commands and keeps what they answer as a record, with the commit, the day and the machine.
 
-usage: record.py FILE.json [--note TEXT] [--data FOLDER] COMMAND...
+usage: record.py FILE.json [--note TEXT] [--data FOLDER] [--without LIBRARIES] COMMAND...
 
 Each COMMAND is a line of tilewright's arguments without its name, such as 'select evaluate DATA/mm-a100.csv --method auto';
 DATA stands for the folder of data sets, which is not written down. `--json` is added. A record that is there is replaced.
-The program is TILEWRIGHT, or target/release/tilewright.
+The program is TILEWRIGHT, or target/release/tilewright. A `bench` beside fewer libraries than scripts/baselines.sh installs
+says more than it measured: it is refused, unless --without names those that cannot be had, such as `mkl,onednn`.
 """
 import argparse
 import datetime
@@ -36,21 +37,31 @@ def answer(program, line, data):
     return json.loads(found.stdout)
 
 
+def check_libraries(doctor, lines, without):
+    """Ends the program where a `bench` would compare with fewer libraries than a reader expects."""
+    absent = [library for library in doctor["baselines_missing"] if library["name"] not in without]
+    if absent and any(shlex.split(line)[:1] == ["bench"] for line in lines):
+        reasons = "; ".join(f"{library['name']}: {library['reason']}" for library in absent)
+        sys.exit(f"libraries to compare with are missing ({reasons}): install them, or name them with --without")
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("file")
     parser.add_argument("--note")
     parser.add_argument("--data", default="")
+    parser.add_argument("--without", default="", help="names of libraries, with commas, that a bench may lack")
     parser.add_argument("command", nargs="+")
     args = parser.parse_args()
     program = os.environ.get("TILEWRIGHT", "target/release/tilewright")
     git = subprocess.run(["git", "describe", "--always", "--dirty"], check=True, capture_output=True, text=True)
-    device = answer(program, "doctor", "")["device"]
+    doctor = answer(program, "doctor", "")
+    check_libraries(doctor, args.command, args.without.split(","))
     runs = []
     for line in args.command:
         print(f"tilewright {line}", file=sys.stderr, flush=True)
         runs.append({"command": f"tilewright {line}", "report": trimmed(answer(program, line, args.data))})
-    record = {"device": device, "commit": git.stdout.strip(), "date": datetime.date.today().isoformat()}
+    record = {"device": doctor["device"], "commit": git.stdout.strip(), "date": datetime.date.today().isoformat()}
     if args.note:
         record["notes"] = args.note
     os.makedirs(os.path.dirname(args.file) or ".", exist_ok=True)
