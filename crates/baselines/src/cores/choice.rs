@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 /// Files that are nearly as fast as the fastest are as good: then the newest version is used, and the core that it takes by itself.
 const AS_GOOD: f64 = 0.97;
 
-/// Files and cores that come so close to the fastest are tried twice.
+/// Files and cores that come so close to the fastest are tried again, by turns so many times: where others use the machine, one look
+/// differs from the next by more than what is called as good.
 const CLOSE: f64 = 0.8;
+const ROUNDS: usize = 3;
 
 /// A library that is so much slower as installed than it can be is warned of.
 const SLOW: f64 = 1.1;
@@ -72,7 +74,9 @@ pub(super) fn tried(
             attempts.push(Attempt { file: file.clone(), setting: Some(setting), outcome });
         }
     }
-    again(family, &mut attempts, &mut ask);
+    for _ in 0..ROUNDS {
+        again(family, &mut attempts, &mut ask);
+    }
     let chosen = best(&attempts);
     Tried { library: family.name.to_owned(), variable: family.variable.to_owned(), asked, attempts, chosen }
 }

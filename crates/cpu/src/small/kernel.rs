@@ -9,12 +9,23 @@ use crate::kernel::THREADED;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_ops::gemm::{Gemm, GemmInput};
+
+/// Above what `gemm.cpu-dot` says of all that it is made for.
+const BEFORE_DOT: f64 = 3.0;
+
+/// Whether a matrix has so few elements in each row that a vector is multiplied by that summing the lanes of a dot product takes longer than
+/// transposing them: one vector and a half, as measured where a vector of 32 bytes holds eight.
+fn is_brief(device: &DeviceSpec, input: &GemmInput) -> bool {
+    let lanes = device.fact("vec_max").map_or(16, |bytes| bytes as usize) / input.dtype().size();
+    lanes == 8 && input.dtype() == DType::F32 && input.m.min(input.n) == 1 && 2 * input.k <= 3 * lanes
+}
 
 /// The kernel `gemm.cpu-small`.
 #[derive(Debug, Default)]
@@ -86,6 +97,9 @@ impl Kernel for CpuSmall {
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         if default::writes_columns(input) && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
+        }
+        if is_brief(device, input) {
+            return BEFORE_DOT;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
         let shared = [input.n, input.k].iter().fold(input.m, |work, size| work.saturating_mul(*size));

@@ -246,6 +246,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         // Multiply-adds of a stage.
         .define("body", "u // k_l * m_s * n_s * (4 if complex else 1) // lanes")
         // Partial sums of one slice, and of all.
+        .define("shared_columns", "0")
         .define("slab_bytes", "m * n * sum_bytes")
         .define("workspace_bytes", "(stream_slices if split == 'stream' else k_g) * batch * slab_bytes")
         .rule(
