@@ -2,6 +2,7 @@
 
 use super::driver::{Blueprint, is_row};
 use super::space::{self, Config, description};
+use crate::LINE;
 use crate::exec::parts::HostParts;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
@@ -105,14 +106,16 @@ impl Kernel for CpuAxpy {
 
     /// Long columns of a matrix that the first-level cache does not hold, or that `gemm.cpu-small` has no code for: strips of it would
     /// cost `gemm.cpu` more than sums that go to C and back cost here. Each column of C brings such sums, which only a matrix from beyond
-    /// the second-level cache hides.
+    /// the second-level cache hides; where vectors are less than a line, they are twice as many, and only the wait for memory hides them.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
         let (es, across, long) = (input.dtype().size(), input.m.min(input.n), input.m.max(input.n));
-        let fills = long * es >= VECTORS * fact("vec_max", 16);
+        let vector = fact("vec_max", 16);
+        let fills = long * es >= VECTORS * vector;
         let matrix = long.saturating_mul(input.k * es);
         let streams = long > SMALL || matrix >= 2 * fact("l1d_bytes", 32 << 10);
-        let hides = across <= FEW || matrix > fact("l2_bytes", 512 << 10);
+        let cached = if vector < LINE { fact("l3_bytes", 8 << 20) / 2 } else { fact("l2_bytes", 512 << 10) };
+        let hides = across <= FEW || matrix > cached;
         if fills && streams && hides { 2.0 } else { 0.0 }
     }
 
