@@ -99,7 +99,7 @@ fn legal_plans_of_bacugen_assemble_without_a_spill() {
     }
 }
 
-/// Bytes that a thread may spill unforeseen in one plan of a hundred: of 2,700 random plans on three targets none does. More than this is a
+/// Bytes that a thread may spill unforeseen in one plan of a hundred: of 2,700 random plans on three targets none does below the cap. More than this is a
 /// need that should be known.
 const FEW: u32 = 16;
 
