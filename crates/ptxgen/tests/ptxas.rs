@@ -47,8 +47,8 @@ fn legal_plans_assemble_within_their_registers() {
     let Some(assembler) = Assembler::find() else { return };
     for target in targets() {
         let plans = plans::plans(target, count(), 17);
-        // Limits are whole units, which the assembler fills where it is free to: of a few plans 95% are within a quarter.
-        within_registers(&assembler, target, &plans, 0.25, |bp| (bp.registers(), bp.may_spill()));
+        // Of 120 plans for each target, 95% are within 14.8%, for sm_120 within 15.6%; of fewer, somewhat more.
+        within_registers(&assembler, target, &plans, 0.18, |bp| (bp.registers(), bp.may_spill()));
     }
 }
 

@@ -245,8 +245,9 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .define("accumulators", "m_s * n_s * k_s")
         // Multiply-adds of a stage.
         .define("body", "u // k_l * m_s * n_s * (4 if complex else 1) // lanes")
-        // Partial sums of one slice, and of all.
+        // Registers for what is known of columns that all threads have: nothing, beside what fragments need.
         .define("shared_columns", "0")
+        // Partial sums of one slice, and of all.
         .define("slab_bytes", "m * n * sum_bytes")
         .define("workspace_bytes", "(stream_slices if split == 'stream' else k_g) * batch * slab_bytes")
         .rule(
