@@ -6,7 +6,9 @@ use super::super::driver::Call;
 use super::blueprint::Blueprint;
 use super::registers::{Register, Work, with_registers};
 use super::tile::{Filters, Tap, sums};
+use crate::codegen::vector::Vector;
 use crate::split::share;
+use std::ops::Range;
 
 /// Computes everything.
 ///
@@ -14,10 +16,26 @@ use crate::split::share;
 /// The tensors must be readable and the result writable over the extents of the input, the workspace over its size and aligned to 64
 /// bytes, nobody else may touch the result or the workspace, and the host must have the plan's vectors.
 pub(super) unsafe fn run(blueprint: &Blueprint, call: &Call) {
-    let native = (blueprint.vector, call.finish.simd);
-    // SAFETY: the caller's contract; parts of different threads do not overlap.
-    tilewright_threads::run(blueprint.config.t, &|thread| unsafe {
-        with_registers(native, &Parts { b: blueprint, thread, call });
+    tilewright_threads::run(blueprint.config.t, &|thread| {
+        let parts = Parts { b: blueprint, thread, call };
+        // SAFETY: the caller's contract; parts of different threads do not overlap.
+        unsafe {
+            match (blueprint.config.lines, blueprint.config.vectors) {
+                // Tiles are for registers, of which single elements have none to spare.
+                _ if !parts.native().1 => parts.with::<1, 1>(),
+                (8, 2) => parts.with::<8, 2>(),
+                (8, _) => parts.with::<8, 1>(),
+                (4, 4) => parts.with::<4, 4>(),
+                (4, 2) => parts.with::<4, 2>(),
+                (4, _) => parts.with::<4, 1>(),
+                (2, 4) => parts.with::<2, 4>(),
+                (2, 2) => parts.with::<2, 2>(),
+                (2, _) => parts.with::<2, 1>(),
+                (_, 4) => parts.with::<1, 4>(),
+                (_, 2) => parts.with::<1, 2>(),
+                _ => parts.with::<1, 1>(),
+            }
+        }
     });
 }
 
@@ -28,33 +46,52 @@ pub(super) struct Parts<'a> {
     pub(super) call: &'a Call,
 }
 
-impl Work for Parts<'_> {
+/// The work of one thread by tiles of `Q` outputs of `V` vectors: each size is a function of its own, which compiles in a moment; one
+/// function of all sizes took the compiler minutes.
+struct Tiles<'a, const Q: usize, const V: usize>(&'a Parts<'a>);
+
+impl<const Q: usize, const V: usize> Work for Tiles<'_, Q, V> {
     /// # Safety
     /// As for [`run`].
     #[inline(always)]
     unsafe fn run<X: Register>(&self) {
         // SAFETY: the caller's contract.
-        unsafe {
-            match (self.b.config.lines, self.b.config.vectors) {
-                // Tiles are for registers, of which single elements have none to spare.
-                _ if X::COUNT == 1 => self.all::<X, 1, 1>(),
-                (8, 2) => self.all::<X, 8, 2>(),
-                (8, _) => self.all::<X, 8, 1>(),
-                (4, 4) => self.all::<X, 4, 4>(),
-                (4, 2) => self.all::<X, 4, 2>(),
-                (4, _) => self.all::<X, 4, 1>(),
-                (2, 4) => self.all::<X, 2, 4>(),
-                (2, 2) => self.all::<X, 2, 2>(),
-                (2, _) => self.all::<X, 2, 1>(),
-                (_, 4) => self.all::<X, 1, 4>(),
-                (_, 2) => self.all::<X, 1, 2>(),
-                _ => self.all::<X, 1, 1>(),
-            }
-        }
+        unsafe { if X::COUNT == 1 { self.0.all::<X, 1, 1>() } else { self.0.all::<X, Q, V>() } }
+    }
+}
+
+/// Rows that are brought together for a block of outputs: see [`Parts::bring`].
+struct Bring<'a> {
+    parts: &'a Parts<'a>,
+    image: usize,
+    group: usize,
+    outputs: &'a Range<usize>,
+    rows: *mut u8,
+}
+
+impl Work for Bring<'_> {
+    /// # Safety
+    /// As for [`Parts::bring`].
+    #[inline(always)]
+    unsafe fn run<X: Register>(&self) {
+        // SAFETY: the caller's contract.
+        unsafe { self.parts.bring::<X>(self.image, self.group, self.outputs, self.rows.cast()) };
     }
 }
 
 impl Parts<'_> {
+    /// The plan's vectors, and whether the host computes with them.
+    fn native(&self) -> (Vector, bool) {
+        (self.b.vector, self.call.finish.simd)
+    }
+
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn with<const Q: usize, const V: usize>(&self) {
+        // SAFETY: the caller's contract.
+        unsafe { with_registers(self.native(), &Tiles::<Q, V>(self)) };
+    }
+
     /// # Safety
     /// As for [`run`].
     #[inline(always)]
@@ -115,21 +152,21 @@ impl Parts<'_> {
         let to = of.groups[0].result + image * of.result.image + p * of.result.row;
         // SAFETY: the caller's contract.
         unsafe {
-            for q in (0..inner.start).chain(inner.end..of.grid[1]) {
-                self.b.taps_of(p, Some(q), (from, zeros), taps);
-                self.channels::<X, 1, V>(taps, filters, 0, to + q * of.result.column);
-            }
-            self.b.taps_of(p, None, (from, zeros), taps);
-            let mut q = inner.start;
-            while q < inner.end {
-                let place = |q| to + q * of.result.column;
-                if inner.len() >= Q {
+            let mut q = 0;
+            while q < of.grid[1] {
+                let within = inner.contains(&q);
+                if q == inner.start && within {
+                    self.b.taps_of(p, None, (from, zeros), taps);
+                } else if !within {
+                    self.b.taps_of(p, Some(q), (from, zeros), taps);
+                }
+                if within && inner.len() >= Q {
                     // Some are computed twice at the end, which is quicker than one by one.
                     q = q.min(inner.end - Q);
-                    self.channels::<X, Q, V>(taps, filters, q, place(q));
+                    self.channels::<X, Q, V>(taps, filters, q, to + q * of.result.column);
                     q += Q;
                 } else {
-                    self.channels::<X, 1, V>(taps, filters, q, place(q));
+                    self.channels::<X, 1, V>(taps, filters, if within { q } else { 0 }, to + q * of.result.column);
                     q += 1;
                 }
             }
@@ -226,7 +263,8 @@ impl Parts<'_> {
                 let from = self.call.filter.cast::<X::Element>().wrapping_add(of.groups[group].filter + tap.filter);
                 *filters.add(number) = *from;
             }
-            self.bring::<X>(image, group, &outputs, rows);
+            let bring = Bring { parts: self, image, group, outputs: &outputs, rows: rows.cast() };
+            with_registers(self.native(), &bring);
             let mut row = 0;
             while row + Q <= outputs.len() {
                 self.columns::<X, Q, V>((group, row, to), filters, taps);
