@@ -53,6 +53,9 @@ pub enum MemoryError {
     NoVariable(String),
 }
 
+/// Words that are hashed at a time.
+const CHUNK: usize = 1024;
+
 /// One buffer. Its words are atomic because blocks run on several threads; kernels order their accesses themselves.
 #[derive(Debug)]
 pub(crate) struct Region {
@@ -80,11 +83,15 @@ impl Region {
         })
     }
 
-    /// Replaces a range within bounds by bytes of their number in the range; nobody else may be writing.
-    fn replace(&mut self, range: Range<u64>, byte: impl Fn(u64) -> u8) {
+    /// Replaces a range within bounds by bytes of their number in the range, and tells whether one of them was another, or not
+    /// written; nobody else may be writing.
+    fn replace(&mut self, range: Range<u64>, byte: impl Fn(u64) -> u8) -> bool {
+        let bytes = range.end.saturating_sub(range.start);
+        let mut changes = !self.is_written(range.start, bytes);
         for index in range.start / 4..range.end.div_ceil(4) {
             let Some(word) = self.words.get_mut(index as usize) else { continue };
-            let mut bytes = word.get_mut().to_le_bytes();
+            let before = *word.get_mut();
+            let mut bytes = before.to_le_bytes();
             for (i, place) in bytes.iter_mut().enumerate() {
                 let at = index * 4 + i as u64;
                 if range.contains(&at) {
@@ -92,8 +99,25 @@ impl Region {
                 }
             }
             *word.get_mut() = u32::from_le_bytes(bytes);
+            changes |= *word.get_mut() != before;
         }
-        self.set_written(range.start, range.end.saturating_sub(range.start));
+        self.set_written(range.start, bytes);
+        changes
+    }
+
+    /// Has a hash see everything of it that a kernel can: its length, its contents, and which bytes are written.
+    fn seen_by(&self, hash: &mut blake3::Hasher) {
+        hash.update(&self.bytes.to_le_bytes()).update(&[self.read_only.into(), self.written.is_some().into()]);
+        let mut held = [0; CHUNK];
+        for words in self.words.chunks(CHUNK) {
+            held.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
+            hash.update(bytemuck::cast_slice(&held[..words.len()]));
+        }
+        let mut held = [0; CHUNK];
+        for bits in self.written.iter().flat_map(|written| written.chunks(CHUNK)) {
+            held.iter_mut().zip(bits).for_each(|(to, bits)| *to = bits.load(Ordering::Relaxed));
+            hash.update(&held[..bits.len()]);
+        }
     }
 
     pub(crate) fn set_written(&self, offset: u64, bytes: u64) {
@@ -221,18 +245,30 @@ impl Memory {
         Ok(())
     }
 
-    /// Sets bytes of a buffer to a value; bytes beyond its end are left out.
-    pub fn fill(&mut self, id: BufferId, offset: u64, bytes: u64, value: u8) {
-        let Some(region) = self.regions.get_mut(id.0) else { return };
+    /// Sets bytes of a buffer to a value; bytes beyond its end are left out. Tells whether that changed anything.
+    pub fn fill(&mut self, id: BufferId, offset: u64, bytes: u64, value: u8) -> bool {
+        let Some(region) = self.regions.get_mut(id.0) else { return false };
         let end = offset.saturating_add(bytes).min(region.bytes);
-        region.replace(offset..end, |_| value);
+        region.replace(offset..end, |_| value)
     }
 
-    /// Replaces some bytes of a buffer; those beyond its end are left out.
-    pub fn write_part(&mut self, id: BufferId, offset: u64, contents: &[u8]) {
-        let Some(region) = self.regions.get_mut(id.0) else { return };
+    /// Replaces some bytes of a buffer; those beyond its end are left out. Tells whether that changed anything.
+    pub fn write_part(&mut self, id: BufferId, offset: u64, contents: &[u8]) -> bool {
+        let Some(region) = self.regions.get_mut(id.0) else { return false };
         let end = offset.saturating_add(contents.len() as u64).min(region.bytes);
-        region.replace(offset..end, |at| contents[at as usize]);
+        region.replace(offset..end, |at| contents[at as usize])
+    }
+
+    /// Bytes of all buffers.
+    pub fn bytes(&self) -> u64 {
+        self.regions.iter().map(|region| region.bytes).sum()
+    }
+
+    /// A hash of everything that a kernel can see: where it is the same, a kernel does the same.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = blake3::Hasher::new();
+        self.regions.iter().for_each(|region| region.seen_by(&mut hash));
+        hash.finalize().into()
     }
 
     /// Some bytes of a buffer; those beyond its end are left out.

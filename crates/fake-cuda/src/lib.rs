@@ -12,4 +12,5 @@
 
 mod attributes;
 mod exports;
+mod repeats;
 mod state;

@@ -1,6 +1,7 @@
 //! What the driver knows, and what its calls do. Nothing here is unsafe: pointers end in [`exports`](crate::exports).
 
 use crate::attributes::{self, MEMORY_BYTES};
+use crate::repeats::Repeats;
 use cudarc::driver::sys::CUresult as Code;
 use std::collections::HashMap;
 use tilewright_emulator::{Argument, BufferId, Fault, Finding, Launch, LaunchError, Limits, Memory, Module, Report};
@@ -23,7 +24,7 @@ fn known<T>(found: Option<T>) -> Answer<T> {
 }
 
 /// Work that is put on the stream, or recorded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Work {
     Kernel { function: u64, grid: [u32; 3], block: [u32; 3], shared_bytes: u32, params: Vec<Vec<u8>> },
     Set { at: u64, value: u8, bytes: u64 },
@@ -49,6 +50,7 @@ struct Link {
 #[derive(Default)]
 pub(crate) struct State {
     memory: Memory,
+    repeats: Repeats,
     held: u64,
     modules: HashMap<u64, Module>,
     functions: HashMap<u64, Function>,
@@ -89,6 +91,7 @@ impl State {
         }
         let id = self.memory.add_unwritten("device memory", bytes).map_err(|_| Code::CUDA_ERROR_OUT_OF_MEMORY)?;
         self.held += bytes as u64;
+        self.repeats.changed();
         Ok(self.memory.address(id))
     }
 
@@ -100,6 +103,7 @@ impl State {
         }
         self.held -= self.memory.len(id);
         self.memory.remove(id);
+        self.repeats.changed();
         Ok(())
     }
 
@@ -113,7 +117,9 @@ impl State {
     pub(crate) fn upload(&mut self, at: u64, from: &[u8]) -> Answer<()> {
         self.sound()?;
         let (id, offset) = self.part(at, from.len() as u64)?;
-        self.memory.write_part(id, offset, from);
+        if self.memory.write_part(id, offset, from) {
+            self.repeats.changed();
+        }
         self.now_ns += from.len() as f64 / BYTES_PER_NS;
         Ok(())
     }
@@ -177,7 +183,9 @@ impl State {
             Work::Kernel { .. } => self.launch(work, launch_ns),
             Work::Set { at, value, bytes } => {
                 let (id, offset) = self.part(*at, *bytes)?;
-                self.memory.fill(id, offset, *bytes, *value);
+                if self.memory.fill(id, offset, *bytes, *value) {
+                    self.repeats.changed();
+                }
                 self.now_ns += *bytes as f64 / BYTES_PER_NS;
                 Ok(())
             }
@@ -191,14 +199,21 @@ impl State {
 
     fn launch(&mut self, work: &Work, launch_ns: f64) -> Answer<()> {
         let Work::Kernel { function, grid, block, shared_bytes, params } = work else { return Ok(()) };
+        if let Some(busy_ns) = self.repeats.known(work) {
+            self.now_ns += launch_ns + busy_ns;
+            return Ok(());
+        }
         let function = known(self.functions.get(function))?;
         let module = known(self.modules.get(&function.module))?;
+        let before = self.repeats.before(&self.memory);
         let args: Vec<Argument> = params.iter().cloned().map(Argument::Bytes).collect();
         let limits = Limits { shared_bytes: attributes::SHARED_BYTES, ..attributes::limits() };
         let (entry, grid, block) = (function.entry.as_str(), *grid, *block);
         let launch = Launch { shared_bytes: *shared_bytes, limits, ..Launch::new(entry, grid, block, &args) };
         let report = module.launch(&launch, &mut self.memory).map_err(|error| refusal(&error))?;
-        self.now_ns += launch_ns + busy_ns(&report, grid);
+        let busy_ns = busy_ns(&report, grid);
+        self.now_ns += launch_ns + busy_ns;
+        self.repeats.ran(work, before, &self.memory, busy_ns);
         if attributes::faults() {
             self.broken = Some(Code::CUDA_ERROR_LAUNCH_FAILED);
         }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bad_input;
+mod campaign_rehearsals;
 #[cfg(target_os = "linux")]
 mod campaigns;
 #[cfg(target_os = "linux")]
