@@ -55,8 +55,11 @@ impl<const Q: usize, const V: usize> Work for Tiles<'_, Q, V> {
     /// As for [`run`].
     #[inline(always)]
     unsafe fn run<X: Register>(&self) {
+        // A copy, which results that are written cannot have changed: its fields stay in registers.
+        let call = *self.0.call;
+        let parts = Parts { call: &call, ..*self.0 };
         // SAFETY: the caller's contract.
-        unsafe { if X::COUNT == 1 { self.0.all::<X, 1, 1>() } else { self.0.all::<X, Q, V>() } }
+        unsafe { if X::COUNT == 1 { parts.all::<X, 1, 1>() } else { parts.all::<X, Q, V>() } }
     }
 }
 
@@ -152,21 +155,21 @@ impl Parts<'_> {
         let to = of.groups[0].result + image * of.result.image + p * of.result.row;
         // SAFETY: the caller's contract.
         unsafe {
-            let mut q = 0;
-            while q < of.grid[1] {
-                let within = inner.contains(&q);
-                if q == inner.start && within {
-                    self.b.taps_of(p, None, (from, zeros), taps);
-                } else if !within {
-                    self.b.taps_of(p, Some(q), (from, zeros), taps);
-                }
-                if within && inner.len() >= Q {
+            for q in (0..inner.start).chain(inner.end..of.grid[1]) {
+                self.b.taps_of(p, Some(q), (from, zeros), taps);
+                self.channels::<X, 1, V>(taps, filters, 0, to + q * of.result.column);
+            }
+            self.b.taps_of(p, None, (from, zeros), taps);
+            let mut q = inner.start;
+            while q < inner.end {
+                let place = |q| to + q * of.result.column;
+                if inner.len() >= Q {
                     // Some are computed twice at the end, which is quicker than one by one.
                     q = q.min(inner.end - Q);
-                    self.channels::<X, Q, V>(taps, filters, q, to + q * of.result.column);
+                    self.channels::<X, Q, V>(taps, filters, q, place(q));
                     q += Q;
                 } else {
-                    self.channels::<X, 1, V>(taps, filters, if within { q } else { 0 }, to + q * of.result.column);
+                    self.channels::<X, 1, V>(taps, filters, q, place(q));
                     q += 1;
                 }
             }
