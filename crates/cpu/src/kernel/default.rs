@@ -7,6 +7,7 @@
 //! as it is.
 
 mod tiles;
+mod wanted;
 
 use super::THREADED;
 use crate::LINE;
@@ -15,8 +16,7 @@ use crate::scalar::{Kind, Numbers, Stored};
 use tiles::{best_tile, streaming_tile, tile_cycles};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
-use tilewright_core::expr::Value;
-use tilewright_core::space::{BoundSpace, Param, Point};
+use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
 /// Preferred values per parameter, best first; the first combination that is legal is taken, parameters in the order of
@@ -106,7 +106,7 @@ impl Facts {
     /// The axis that a rough account of a core's cycles finds cheapest for a product that is read once or twice: multiply-adds by whole
     /// vectors, transposing what vectors run along where it lies along k, and transposing tiles of C.
     fn cheaper_axis(&self) -> Axis {
-        let gathered = if self.lanes * self.es < LINE { GATHERED_NARROW } else { GATHERED };
+        let gathered = if self.is_narrow() { GATHERED_NARROW } else { GATHERED };
         let cycles = |axis: Axis| {
             let (v, s) = self.sides(axis);
             let multiplied = tile_cycles(self, v, s, best_tile(self, v, s)) * self.k as f64;
@@ -121,7 +121,12 @@ impl Facts {
     }
 
     fn registers(&self) -> usize {
-        if self.lanes * self.es >= 64 { 32 } else { 16 }
+        if self.is_narrow() { 16 } else { 32 }
+    }
+
+    /// Whether a vector is less than a line.
+    fn is_narrow(&self) -> bool {
+        self.lanes * self.es < LINE
     }
 
     /// Bytes of the narrowest vector that holds so many elements, of the widest where none does.
@@ -285,7 +290,7 @@ impl Choice {
         // How many tiles across make a copy pay: lines of far memory come sooner for it, which takes them in order, than for real tiles whose
         // vectors are half a line.
         let is_far = f.bytes() > f.l3 / 2;
-        let is_narrow = f.lanes * f.es < LINE;
+        let is_narrow = f.is_narrow();
         let (long, _) = f.sides(axis);
         if is_far && is_narrow && long * f.es <= 2 * PAGE {
             // Steps of k follow each other within a page or two: some lines of each are a block that stays in the first-level cache, and a
@@ -333,19 +338,15 @@ impl Choice {
         let panels = tile.0 * f.lanes + tile.1;
         let u = (2 * f.l1 / (panels * f.es)).min(f.l2 / 4 / ((v + s) * f.es)).max(128);
         let prefetch = if is_near { 0 } else { 32 };
-        Self {
-            axis,
-            tile,
-            pack_v: !f.is_contiguous(axis),
-            pack_s: false,
-            broadcast: false,
-            u,
-            v_block: tile.0 * f.lanes,
-            s_block: s,
-            prefetch,
-            threads: Threads::Reduction,
-            ..Self::large(f)
+        let (pack_v, v_block) = (!f.is_contiguous(axis), tile.0 * f.lanes);
+        let common = Self { axis, tile, pack_v, pack_s: false, threads: Threads::Reduction, ..Self::large(f) };
+        if axis == Axis::M && !pack_v && f.is_narrow() && v > v_block && !(v * f.es).is_multiple_of(LINE) {
+            // Panels of two vectors would share lines with their neighbours: steps of k are read from end to end instead, as many as stay
+            // in the first-level cache. Where rows of the other operand are read as well, prefetches of both are too many.
+            let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
+            return Self { broadcast: true, u: 96, v_block: ALL, s_block: s, prefetch, ..common };
         }
+        Self { broadcast: false, u, v_block, s_block: s, prefetch, ..common }
     }
 
     /// Packing would take longer than reading a few lines twice.
@@ -369,7 +370,7 @@ impl Choice {
         let common = Self { axis, u, k_s: 8, prefetch: 0, threads, ..Self::large(f) };
         let bytes = f.m * f.n * f.es;
         let is_far = bytes > f.l3.min(8 * f.l2 / f.parts);
-        if is_far && axis == Axis::M && f.lanes * f.es < LINE {
+        if is_far && axis == Axis::M && f.is_narrow() {
             return Self { u, threads, ..Self::large(f) };
         }
         if is_far && f.writes_only && f.aligned && axis == Axis::M {
@@ -399,44 +400,6 @@ impl Choice {
         }
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }
-
-    fn wanted(&self, param: &Param) -> Vec<Value> {
-        let one = |i: usize| vec![Value::from(i)];
-        let flag = |b: bool| vec![Value::from(usize::from(b))];
-        let descending = |most| descending(param, most);
-        match param.name.as_str() {
-            "axis" => vec![Value::from(if self.axis == Axis::M { "m" } else { "n" })],
-            "vec" => descending(self.vec),
-            "m_s" => descending(self.tile.0 * self.vec / self.es),
-            "n_s" => descending(self.tile.1),
-            "k_l" => descending(self.k_l),
-            "t" => descending(if self.is_little { 1 } else { ALL }),
-            "t_m" if self.threads == Threads::Vectors => descending(ALL),
-            "k_g" if self.threads == Threads::Reduction => descending(ALL),
-            "t_m" | "k_g" => one(1),
-            "pack_a" => flag(self.pack_v),
-            "pack_b" => flag(self.pack_s),
-            "u" => descending(self.u),
-            "m_l" => descending(self.v_block),
-            "n_l" => descending(self.s_block),
-            // A set of accumulators that another waits for is worth a longer turn.
-            "k_s" => descending(if self.k_l > 1 { self.k_s.max(8) } else { self.k_s }),
-            "store" => vec![Value::from(if self.stream { "stream" } else { "normal" })],
-            "order" => vec![Value::from(if self.broadcast { "broadcast" } else { "vector" })],
-            "prefetch" => one(self.prefetch),
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// The values of a parameter up to a limit, from the largest down, then those beyond it, from the smallest up.
-fn descending(param: &Param, most: usize) -> Vec<Value> {
-    let value = |v: &Value| v.as_int().and_then(|i| usize::try_from(i).ok()).unwrap_or(ALL);
-    let (mut within, mut beyond): (Vec<Value>, Vec<Value>) =
-        param.values.iter().cloned().partition(|v| value(v) <= most);
-    within.sort_by_key(|v| std::cmp::Reverse(value(v)));
-    beyond.sort_by_key(value);
-    within.into_iter().chain(beyond).collect()
 }
 
 /// Cycles of transposing a byte of a tile of C, and one of an operand, whose rows lie apart; the latter where vectors are less than a line.
@@ -483,6 +446,21 @@ mod tests {
                 let packs_long = if vectors_along_long { choice.pack_v } else { choice.pack_s };
                 assert!(!packs_long, "{m} {n} {layout}: {choice:?}");
             }
+        }
+    }
+
+    #[test]
+    fn rows_of_a_deep_product_that_share_lines_are_read_from_end_to_end() {
+        let choice = |vec_max: i64, m: usize, k: usize, layout: Layout| {
+            let input = GemmInput::new(m, 17, k, DType::F32, layout);
+            Choice::of(&Facts::of(&device(vec_max, 1), &input))
+        };
+        let (far, near) = (choice(32, 87, 32_768, Layout::Nt), choice(32, 87, 4000, Layout::Nt));
+        assert!(far.broadcast && near.broadcast && far.v_block >= 87);
+        assert_eq!((far.prefetch, near.prefetch, choice(32, 87, 32_768, Layout::Nn).prefetch), (8, 0, 0));
+        // Whole lines, a single panel, rows along k, and vectors that are lines.
+        for other in [(32, 64, Layout::Nt), (32, 15, Layout::Nt), (32, 87, Layout::Tn), (64, 87, Layout::Nt)] {
+            assert!(!choice(other.0, other.1, 32_768, other.2).broadcast, "{other:?}");
         }
     }
 

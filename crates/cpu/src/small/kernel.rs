@@ -24,7 +24,10 @@ const BEFORE_DOT: f64 = 3.0;
 /// transposing them: one vector and a half, as measured where a vector of 32 bytes holds eight.
 fn is_brief(device: &DeviceSpec, input: &GemmInput) -> bool {
     let lanes = device.fact("vec_max").map_or(16, |bytes| bytes as usize) / input.dtype().size();
-    lanes == 8 && input.dtype() == DType::F32 && input.m.min(input.n) == 1 && 2 * input.k <= 3 * lanes
+    // Rows of the other kind of matrix lie along the result, which a sum of its rows is made of.
+    let sums_rows = if input.m == 1 { input.layout.b_transposed() } else { !input.layout.a_transposed() };
+    let is_vector = input.m.min(input.n) == 1 && !sums_rows;
+    lanes == 8 && input.dtype() == DType::F32 && is_vector && 2 * input.k <= 3 * lanes
 }
 
 /// The kernel `gemm.cpu-small`.
@@ -108,5 +111,44 @@ impl Kernel for CpuSmall {
 
     fn default_point(&self, _: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
         default::default_point(&blueprint::straightened(input), space)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axpy::CpuAxpy;
+    use crate::dot::CpuDot;
+    use crate::proofs::device;
+    use tilewright_ops::gemm::Layout;
+
+    /// The kernel that leads, of those for vectors and this one.
+    fn leading(vec_max: i64, [m, n, k]: [usize; 3], layout: Layout) -> &'static str {
+        let (device, input) = (device(vec_max, 1), GemmInput::new(m, n, k, DType::F32, layout));
+        let suits = [
+            ("small", CpuSmall::new().suits(&device, &input)),
+            ("dot", CpuDot::new().suits(&device, &input)),
+            ("axpy", CpuAxpy::new().suits(&device, &input)),
+        ];
+        suits.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).map_or("", |(name, _)| name)
+    }
+
+    #[test]
+    fn a_vector_times_short_rows_is_a_small_product() {
+        assert_eq!(leading(32, [1, 500, 8], Layout::Nn), "small");
+        assert_eq!(leading(32, [500, 1, 12], Layout::Tn), "small");
+        assert_eq!(leading(32, [500, 1, 13], Layout::Tn), "dot");
+        assert_eq!(leading(64, [1, 500, 8], Layout::Nn), "dot");
+        // Rows that lie along the result are added up, however few there are.
+        assert_eq!(leading(32, [1, 512, 7], Layout::Tt), "axpy");
+        assert_eq!(leading(32, [512, 1, 7], Layout::Nn), "axpy");
+    }
+
+    #[test]
+    fn few_columns_are_summed_by_rows_where_memory_is_waited_for() {
+        assert_eq!(leading(32, [319, 2, 600], Layout::Nn), "axpy");
+        assert_ne!(leading(32, [319, 4, 600], Layout::Nn), "axpy");
+        assert_eq!(leading(32, [30_000, 4, 600], Layout::Nn), "axpy");
+        assert_eq!(leading(64, [319, 4, 600], Layout::Nn), "axpy");
     }
 }
