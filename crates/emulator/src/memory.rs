@@ -264,7 +264,7 @@ impl Memory {
         self.regions.iter().map(|region| region.bytes).sum()
     }
 
-    /// A hash of everything that a kernel can see: where it is the same, a kernel does the same.
+    /// A hash of everything that a kernel can see. Where it is the same, a kernel does the same, unless its blocks depend on their order.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = blake3::Hasher::new();
         self.regions.iter().for_each(|region| region.seen_by(&mut hash));

@@ -199,12 +199,12 @@ impl State {
 
     fn launch(&mut self, work: &Work, launch_ns: f64) -> Answer<()> {
         let Work::Kernel { function, grid, block, shared_bytes, params } = work else { return Ok(()) };
+        let function = known(self.functions.get(function))?;
+        let module = known(self.modules.get(&function.module))?;
         if let Some(busy_ns) = self.repeats.known(work) {
             self.now_ns += launch_ns + busy_ns;
             return Ok(());
         }
-        let function = known(self.functions.get(function))?;
-        let module = known(self.modules.get(&function.module))?;
         let before = self.repeats.before(&self.memory);
         let args: Vec<Argument> = params.iter().cloned().map(Argument::Bytes).collect();
         let limits = Limits { shared_bytes: attributes::SHARED_BYTES, ..attributes::limits() };
@@ -213,13 +213,16 @@ impl State {
         let report = module.launch(&launch, &mut self.memory).map_err(|error| refusal(&error))?;
         let busy_ns = busy_ns(&report, grid);
         self.now_ns += launch_ns + busy_ns;
-        self.repeats.ran(work, before, &self.memory, busy_ns);
         if attributes::faults() {
             self.broken = Some(Code::CUDA_ERROR_LAUNCH_FAILED);
         }
         if let Some(finding) = report.findings.iter().find(|f| !is_cut(f)) {
             eprintln!("fake CUDA: {finding}");
             self.broken = Some(consequence(&finding.fault));
+        }
+        match self.broken {
+            None => self.repeats.ran(work, before, &self.memory, busy_ns),
+            Some(_) => self.repeats.changed(),
         }
         Ok(())
     }
@@ -326,6 +329,7 @@ impl State {
     pub(crate) fn variable(&mut self, module: u64, name: &str) -> Answer<(u64, u64)> {
         let module = known(self.modules.get(&module))?;
         let id = self.memory.variable(module, name).map_err(|_| Code::CUDA_ERROR_NOT_FOUND)?;
+        self.repeats.changed();
         Ok((self.memory.address(id), self.memory.len(id)))
     }
 

@@ -51,6 +51,10 @@ struct Facts {
     aligned: bool,
     /// Rows of the longer operand, as it lies along k, that are read side by side.
     rows: usize,
+    /// Bytes from a row or column of A to the next.
+    pitch_a: usize,
+    /// Whether operands can be read where they lie: narrow ones are converted when they are packed.
+    in_place: bool,
 }
 
 impl Facts {
@@ -80,6 +84,8 @@ impl Facts {
             writes_only: input.beta == ScalarClass::Zero,
             aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
             rows: rows(pitch, l1),
+            pitch_a: es * input.lda,
+            in_place: Kind::of(input.dtype()) != Kind::Narrow,
         }
     }
 
@@ -340,11 +346,13 @@ impl Choice {
         let prefetch = if is_near { 0 } else { 32 };
         let (pack_v, v_block) = (!f.is_contiguous(axis), tile.0 * f.lanes);
         let common = Self { axis, tile, pack_v, pack_s: false, threads: Threads::Reduction, ..Self::large(f) };
-        if axis == Axis::M && !pack_v && f.is_narrow() && v > v_block && !(v * f.es).is_multiple_of(LINE) {
-            // Panels of two vectors would share lines with their neighbours: steps of k are read from end to end instead, as many as stay
-            // in the first-level cache. Where rows of the other operand are read as well, prefetches of both are too many.
+        let shares_lines = !(v_block * f.es).is_multiple_of(LINE) || !f.pitch_a.is_multiple_of(LINE);
+        if axis == Axis::M && f.in_place && !pack_v && f.is_narrow() && v > v_block && shares_lines {
+            // Panels would read parts of lines, the rest of which is the next panel's: columns of A are read from end to end instead, about as
+            // many as the first-level cache holds. Prefetches pay where they come from memory, unless columns of B are read as well.
+            let u = (3 * f.l1 / 2 / (v * f.es)).min(96);
             let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
-            return Self { broadcast: true, u: 96, v_block: ALL, s_block: s, prefetch, ..common };
+            return Self { broadcast: true, u, v_block: ALL, s_block: s, prefetch, ..common };
         }
         Self { broadcast: false, u, v_block, s_block: s, prefetch, ..common }
     }
@@ -450,18 +458,24 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_deep_product_that_share_lines_are_read_from_end_to_end() {
-        let choice = |vec_max: i64, m: usize, k: usize, layout: Layout| {
-            let input = GemmInput::new(m, 17, k, DType::F32, layout);
+    fn columns_of_a_deep_product_that_share_lines_are_read_from_end_to_end() {
+        let choice = |vec_max: i64, m: usize, k: usize, layout: Layout, lda: usize| {
+            let mut input = GemmInput::new(m, 17, k, DType::F32, layout);
+            input.lda = input.lda.max(lda);
             Choice::of(&Facts::of(&device(vec_max, 1), &input))
         };
-        let (far, near) = (choice(32, 87, 32_768, Layout::Nt), choice(32, 87, 4000, Layout::Nt));
+        let (far, near) = (choice(32, 87, 32_768, Layout::Nt, 0), choice(32, 87, 4000, Layout::Nt, 0));
         assert!(far.broadcast && near.broadcast && far.v_block >= 87);
-        assert_eq!((far.prefetch, near.prefetch, choice(32, 87, 32_768, Layout::Nn).prefetch), (8, 0, 0));
-        // Whole lines, a single panel, rows along k, and vectors that are lines.
-        for other in [(32, 64, Layout::Nt), (32, 15, Layout::Nt), (32, 87, Layout::Tn), (64, 87, Layout::Nt)] {
-            assert!(!choice(other.0, other.1, 32_768, other.2).broadcast, "{other:?}");
+        assert_eq!((far.prefetch, near.prefetch, choice(32, 87, 32_768, Layout::Nn, 0).prefetch), (8, 0, 0));
+        assert!(choice(32, 64, 32_768, Layout::Nt, 87).broadcast, "columns of whole lines that do not begin with one");
+        // Whole lines, columns of whole lines apart, a single panel, rows along k, and vectors that are lines.
+        let others =
+            [(32, 64, Layout::Nt, 0), (32, 15, Layout::Nt, 0), (32, 87, Layout::Tn, 0), (64, 87, Layout::Nt, 0)];
+        for (vec_max, m, layout, lda) in others.into_iter().chain([(32, 87, Layout::Nt, 96)]) {
+            assert!(!choice(vec_max, m, 32_768, layout, lda).broadcast, "{vec_max} {m} {layout} {lda}");
         }
+        let converted = GemmInput::new(87, 17, 32_768, DType::Bf16, Layout::Nt);
+        assert!(!Choice::of(&Facts::of(&device(32, 1), &converted)).broadcast);
     }
 
     #[test]
