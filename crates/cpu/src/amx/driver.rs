@@ -1,11 +1,12 @@
 //! What follows from an input and a configuration, and the loops over blocks.
 
 use super::finish::{self, Written};
-use super::pack::{Role, Source};
+use super::pack::{Panels, Role, Source};
 use super::space::Config;
 use super::tile::{self, Block};
-use super::{Operands, SIDE, TILE};
+use super::{MOST, Operands, SIDE, TILE};
 use crate::codegen::abi::PanelArgs;
+use crate::config::Axis;
 use crate::exec::code::Invoke;
 use crate::exec::driver::Call;
 use crate::exec::parts::Parts;
@@ -16,27 +17,24 @@ use tilewright_core::dtype::DType;
 use tilewright_core::element::Bf16;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
-/// Derived values of one plan.
+/// Derived values of one plan. `v` is the side of C that its axis names, whose operand is woven; `s` is the other.
 #[derive(Clone, Debug)]
 pub(super) struct Blueprint {
     pub(super) input: GemmInput,
     pub(super) config: Config,
     operands: Operands,
-    /// Rows of C and its columns, in tiles of blocks, and the reduction in tiles.
+    /// Both sides of C, in tiles of blocks, and the reduction in tiles.
     v: Split,
     s: Split,
     k: Split,
 }
 
-/// Most tiles of a block along a side.
-const MOST: usize = 3;
-
-/// Where the routines start: of blocks by tiles along both sides, and whether they add to C.
+/// Where the routines start: of blocks by tiles along both sides, whether they add to C, and whether they read one side in place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entries {
     begin: usize,
     end: usize,
-    blocks: [[[usize; 2]; MOST]; MOST],
+    blocks: [[[[usize; 2]; 2]; MOST]; MOST],
 }
 
 /// A block of sums on its way to C.
@@ -51,33 +49,62 @@ pub(super) struct Sums {
     pub(super) factors: [f32; 2],
 }
 
+/// A thread's memory beside the packed panels.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    /// A block of sums that is not C as it is, and the same turned.
+    block: *mut u8,
+    turned: *mut u8,
+    /// Sums of a cache block of one side and all of the other, block by block.
+    kept: *mut u8,
+}
+
+/// Where a block stands: in C and in the reduction, and among the kept sums.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    v: usize,
+    s: usize,
+    k: usize,
+    kept: usize,
+}
+
 /// Routines start at this alignment, in bytes.
 const ALIGN: usize = 64;
 
-/// Bytes of a block of sums that is not C as it is.
+/// Bytes of a block of sums.
 const SCRATCH: usize = MOST * MOST * TILE;
 
 impl Blueprint {
     /// Derives the values; the configuration must be legal for the input.
     pub(super) fn new(input: GemmInput, config: Config) -> Self {
         let operands = Operands::of(input.dtype());
-        // Sums that are rounded for C are complete before.
-        let depth = if input.types.output == DType::Bf16 { usize::MAX } else { config.u };
-        Self {
-            operands,
-            v: Split::new(input.m, SIDE, config.m_s),
-            s: Split::new(input.n, SIDE, config.n_s),
-            k: Split::new(input.k.div_ceil(operands.steps()), 1, depth),
-            config,
-            input,
-        }
+        let (v, s) = if config.axis == Axis::M { (input.m, input.n) } else { (input.n, input.m) };
+        let (v, s) = (Split::new(v, SIDE, config.m_s), Split::new(s, SIDE, config.n_s));
+        let k = Split::new(input.k.div_ceil(operands.steps()), 1, config.u);
+        Self { operands, v, s, k, config, input }
     }
 
     fn rounds(&self) -> bool {
         self.input.types.output == DType::Bf16
     }
 
-    /// Blocks of a cache block along each side.
+    /// Whether whole blocks of sums are written to C as they are, and added to it there.
+    fn is_direct(&self) -> bool {
+        let GemmInput { alpha, beta, .. } = self.input;
+        self.config.axis == Axis::M && alpha == ScalarClass::One && beta != ScalarClass::Other && !self.rounds()
+    }
+
+    /// Whether sums of one block of the reduction wait for the next: they are not C's.
+    fn keeps(&self) -> bool {
+        self.k.tiles() > 1 && !self.is_direct()
+    }
+
+    /// Whether tiles of `s` are read where the caller has them.
+    fn in_place(&self) -> bool {
+        !self.config.pack_b
+    }
+
+    /// Blocks of a cache block of each side.
     fn cached(&self) -> [usize; 2] {
         let config = &self.config;
         [config.m_l / (SIDE * config.m_s), config.n_l / (SIDE * config.n_s)].map(|blocks| blocks.max(1))
@@ -86,14 +113,23 @@ impl Blueprint {
     /// Bytes of a thread's packed blocks of each side.
     fn packed(&self) -> [usize; 2] {
         let [v, s] = self.cached();
+        let s = if self.in_place() { 1 } else { s };
         [(v, &self.v), (s, &self.s)].map(|(blocks, of)| blocks.min(of.tiles()) * of.big_units * self.k.big_units * TILE)
+    }
+
+    /// Bytes of a block of sums, and of those that wait.
+    fn kept(&self) -> [usize; 2] {
+        let block = self.v.big_units * self.s.big_units * TILE;
+        let blocks = self.cached()[1].min(self.s.tiles()) * self.v.tiles();
+        [block, if self.keeps() { blocks * block } else { 0 }]
     }
 
     fn own_bytes(&self) -> usize {
         let [v, s] = self.packed();
-        v + s + SCRATCH
+        v + s + 2 * SCRATCH + self.kept()[1]
     }
 
+    /// The operands of `v` and of `s`.
     fn sources(&self, call: &Call) -> [Source; 2] {
         let (operands, bytes) = (self.operands, self.operands.bytes());
         let of = |base, contiguous: bool, ld: usize| {
@@ -101,92 +137,133 @@ impl Blueprint {
             Source { base, along, step, operands }
         };
         let GemmInput { lda, ldb, layout, .. } = self.input;
-        [of(call.a, !layout.a_transposed(), lda), of(call.b, layout.b_transposed(), ldb)]
+        let (a, b) = (of(call.a, !layout.a_transposed(), lda), of(call.b, layout.b_transposed(), ldb));
+        if self.config.axis == Axis::M { [a, b] } else { [b, a] }
     }
 
-    /// Rows and columns of blocks that a thread computes: its share of the longer side.
+    /// Blocks of each side that a thread computes: its share of the longer one.
     fn part(&self, thread: usize) -> [Range<usize>; 2] {
         let (v, s) = (0..self.v.tiles(), 0..self.s.tiles());
         if v.len() >= s.len() { [share(&v, thread, self.config.t), s] } else { [v, share(&s, thread, self.config.t)] }
     }
 
-    /// Where the panel of a block begins behind that of the first one, of so many tiles of the reduction.
-    fn panel(of: &Split, first: usize, block: usize, depth: usize) -> usize {
-        (of.start(block) - of.start(first)) / SIDE * depth * TILE
-    }
-
-    /// Packs blocks of one side over a block of the reduction.
-    ///
-    /// # Safety
-    /// The operand must be readable over them, and the memory at `to` writable over their panels.
-    unsafe fn pack(&self, (source, of, role): (&Source, &Split, Role), blocks: &Range<usize>, k: usize, to: *mut u8) {
-        let (depth, steps) = (self.k.size(k), self.operands.steps());
-        let one = |block: usize, p: usize| {
-            let panel = to.wrapping_add(Self::panel(of, blocks.start, block, depth));
-            let tiles = (of.start(block + 1) - of.start(block)) / SIDE;
-            for tile in 0..tiles {
-                let (first, from) = (of.start(block) + tile * SIDE, (self.k.start(k) + p) * steps);
-                let there = ((first, of.extent - first), (from, self.input.k - from));
-                // SAFETY: the caller's contract; what is there ends with the operand.
-                unsafe { source.pack(role, there.0, there.1, panel.wrapping_add((p * tiles + tile) * TILE)) };
-            }
-        };
-        // Along memory: each step of the reduction may lie on a page of its own.
-        if source.along < source.step {
-            (0..depth).for_each(|p| blocks.clone().for_each(|block| one(block, p)));
-        } else {
-            blocks.clone().for_each(|block| (0..depth).for_each(|p| one(block, p)));
-        }
+    fn panels<'a>(&self, split: &'a Split, blocks: Range<usize>, k: usize, to: *mut u8) -> Panels<'a> {
+        let (from, depth) = (self.k.start(k) * self.operands.steps(), self.k.size(k));
+        Panels { split, blocks, from, depth, k: self.input.k, to }
     }
 
     /// Computes a block of sums.
     ///
     /// # Safety
-    /// As for [`Parts::run_part`]; the panels in `args` must be those of the block.
+    /// As for [`Parts::run_part`]; the panels in `args` must be those of the block, in place or not, and the memory a thread's own.
     unsafe fn block(
         &self,
-        mut args: PanelArgs,
-        (v, s, k): (usize, usize, usize),
-        (call, scratch): (&Call, *mut u8),
+        (args, in_place): (&mut PanelArgs, bool),
+        at: Place,
+        (call, memory): (&Call, &Memory),
         (entries, runs): (&Entries, &impl Invoke),
     ) {
-        let GemmInput { ldc, alpha, .. } = self.input;
-        let tiles = [(&self.v, v), (&self.s, s)].map(|(of, at)| (of.start(at + 1) - of.start(at)) / SIDE);
-        let (rows, columns) = (self.v.size(v), self.s.size(s));
-        let whole = rows == tiles[0] * SIDE && columns == tiles[1] * SIDE;
-        let beta = if k == 0 { self.input.beta } else { ScalarClass::One };
-        let at = self.v.start(v) + self.s.start(s) * ldc;
-        let direct = whole && alpha == ScalarClass::One && beta != ScalarClass::Other && !self.rounds();
-        let entry = |adds: bool| entries.blocks[tiles[0] - 1][tiles[1] - 1][usize::from(adds)];
-        args.k_main = self.k.size(k);
-        if direct {
-            args.c = call.c.wrapping_add(at * size_of::<f32>());
+        let ldc = self.input.ldc;
+        let tiles = [(&self.v, at.v), (&self.s, at.s)].map(|(of, at)| (of.start(at + 1) - of.start(at)) / SIDE);
+        let (wide, high) = (self.v.size(at.v), self.s.size(at.s));
+        let entry = |adds: bool| entries.blocks[tiles[0] - 1][tiles[1] - 1][usize::from(adds)][usize::from(in_place)];
+        args.k_main = self.k.size(at.k);
+        let is_first = at.k == 0;
+        let beta = if is_first { self.input.beta } else { ScalarClass::One };
+        if self.is_direct() && wide == tiles[0] * SIDE && high == tiles[1] * SIDE {
+            args.c = call.c.wrapping_add((self.v.start(at.v) + self.s.start(at.s) * ldc) * size_of::<f32>());
             args.c_step = (ldc * size_of::<f32>()) as isize;
             // SAFETY: the block lies within C.
-            return unsafe { runs.invoke(entry(beta == ScalarClass::One), &raw mut args) };
+            return unsafe { runs.invoke(entry(beta == ScalarClass::One), args) };
         }
-        let stride = tiles[0] * SIDE;
-        (args.c, args.c_step) = (scratch, (stride * size_of::<f32>()) as isize);
-        let factors = [call.alpha as f32, if beta == ScalarClass::Other { call.beta as f32 } else { 1.0 }];
-        let to = Sums { rows, columns, ldc, beta, factors };
-        // SAFETY: the scratch memory holds a block; what is there of it lies within C.
+        let (sums, adds, is_last) = if self.keeps() {
+            (memory.kept.wrapping_add(at.kept * self.kept()[0]), !is_first, at.k + 1 == self.k.tiles())
+        } else {
+            (memory.block, false, true)
+        };
+        (args.c, args.c_step) = (sums, (tiles[0] * SIDE * size_of::<f32>()) as isize);
+        // SAFETY: there is memory for a block; what is there of it lies within C.
         unsafe {
-            runs.invoke(entry(false), &raw mut args);
-            match (self.operands, self.rounds()) {
-                (Operands::I8, _) => {
-                    finish::write::<i32, i32>((scratch.cast(), stride), call.c.cast::<i32>().add(at), &to)
-                }
-                (_, false) => finish::write::<f32, f32>((scratch.cast(), stride), call.c.cast::<f32>().add(at), &to),
-                (_, true) => finish::write::<f32, Bf16>((scratch.cast(), stride), call.c.cast::<Bf16>().add(at), &to),
+            runs.invoke(entry(adds), args);
+            if is_last {
+                let beta = if self.keeps() { self.input.beta } else { beta };
+                self.write((sums, memory.turned), tiles, at, (call, beta));
             }
         }
+    }
+
+    /// Writes a block of sums to C.
+    ///
+    /// # Safety
+    /// As for [`Blueprint::block`].
+    unsafe fn write(
+        &self,
+        (sums, turned): (*mut u8, *mut u8),
+        [v, s]: [usize; 2],
+        at: Place,
+        (call, beta): (&Call, ScalarClass),
+    ) {
+        let ldc = self.input.ldc;
+        let (wide, high) = ((self.v.start(at.v), self.v.size(at.v)), (self.s.start(at.s), self.s.size(at.s)));
+        let (sums, stride, (i, rows), (j, columns)) = if self.config.axis == Axis::M {
+            (sums, v * SIDE, wide, high)
+        } else {
+            // SAFETY: the caller's contract: there is memory for two blocks.
+            unsafe { finish::turn(sums.cast(), turned.cast(), (v, s)) };
+            (turned, s * SIDE, high, wide)
+        };
+        let factors = [call.alpha as f32, if beta == ScalarClass::Other { call.beta as f32 } else { 1.0 }];
+        let (c, to) = (i + j * ldc, Sums { rows, columns, ldc, beta, factors });
+        // SAFETY: what is there of the block lies within C.
+        unsafe {
+            match (self.operands, self.rounds()) {
+                (Operands::I8, _) => finish::write::<i32, i32>((sums.cast(), stride), call.c.cast::<i32>().add(c), &to),
+                (_, false) => finish::write::<f32, f32>((sums.cast(), stride), call.c.cast::<f32>().add(c), &to),
+                (_, true) => finish::write_rounded((sums.cast(), stride), call.c.cast::<Bf16>().add(c), &to),
+            }
+        }
+    }
+
+    /// Computes the blocks of a cache block of both sides.
+    ///
+    /// # Safety
+    /// As for [`Blueprint::block`].
+    unsafe fn blocks(
+        &self,
+        (v, s): (&Panels<'_>, &Panels<'_>),
+        (source, first, k): (&Source, [usize; 2], usize),
+        (call, memory): (&Call, &Memory),
+        (entries, runs): (&Entries, &impl Invoke),
+    ) {
+        let mut args = PanelArgs::default();
+        for s_block in s.blocks.clone() {
+            let in_place = self.in_place() && self.is_whole(s_block);
+            (args.s, args.s_step) = if in_place {
+                (source.at(self.s.start(s_block), s.from), source.along as isize)
+            } else {
+                // Of those that are read in place only the last may be another one.
+                (if self.in_place() { s.to } else { s.at(s_block) }.cast_const(), 0)
+            };
+            for v_block in v.blocks.clone() {
+                args.v = v.at(v_block);
+                let kept = (s_block - first[1]) * self.v.tiles() + v_block - first[0];
+                let at = Place { v: v_block, s: s_block, k, kept };
+                // SAFETY: the caller's contract.
+                unsafe { self.block((&mut args, in_place), at, (call, memory), (entries, runs)) };
+            }
+        }
+    }
+
+    fn is_whole(&self, s_block: usize) -> bool {
+        self.s.start(s_block + 1) <= self.s.extent
     }
 
     /// # Safety
     /// As for [`Parts::run_part`]; `T` is the type of operands, `S` of sums and `C` of C.
     unsafe fn plainly<T: Copy, S: Copy + Default, C: Written<S>>(&self, call: &Call, plus: impl Fn(S, T, T) -> S) {
         let GemmInput { m, n, k, ldc, beta, .. } = self.input;
-        let [a, b] = self.sources(call);
+        let [v, s] = self.sources(call);
+        let (a, b) = if self.config.axis == Axis::M { (v, s) } else { (s, v) };
         let factors = [call.alpha as f32, if beta == ScalarClass::Other { call.beta as f32 } else { 1.0 }];
         for (j, i) in (0..n).flat_map(|j| (0..m).map(move |i| (j, i))) {
             // SAFETY: the caller's contract.
@@ -214,10 +291,12 @@ impl Parts for Blueprint {
             start
         };
         (entries.begin, entries.end) = (add(tile::begin()?), add(tile::end()?));
-        for (v, s) in (1..=self.config.m_s).flat_map(|v| (1..=self.config.n_s).map(move |s| (v, s))) {
-            for adds in [false, true] {
-                let block = Block { operands: self.operands, v, s, adds };
-                entries.blocks[v - 1][s - 1][usize::from(adds)] = add(block.assemble()?);
+        for (v, s) in (1..=self.v.big_units).flat_map(|v| (1..=self.s.big_units).map(move |s| (v, s))) {
+            for (adds, in_place) in [(false, false), (true, false), (false, true), (true, true)] {
+                if self.in_place() || !in_place {
+                    let block = Block { operands: self.operands, v, s, adds, in_place };
+                    entries.blocks[v - 1][s - 1][usize::from(adds)][usize::from(in_place)] = add(block.assemble()?);
+                }
             }
         }
         Ok((code, entries))
@@ -244,26 +323,31 @@ impl Parts for Blueprint {
         let [v_bytes, s_bytes] = self.packed();
         let v_packed = call.workspace.wrapping_add(thread * self.own_bytes());
         let s_packed = v_packed.wrapping_add(v_bytes);
-        let scratch = s_packed.wrapping_add(s_bytes);
-        let mut args = PanelArgs::default();
-        // SAFETY: the caller's contract; the workspace has room for the panels of a cache block of each side, and a block of sums.
+        let block = s_packed.wrapping_add(s_bytes);
+        let turned = block.wrapping_add(SCRATCH);
+        let memory = Memory { block, turned, kept: turned.wrapping_add(SCRATCH) };
+        let mut none = PanelArgs::default();
+        // SAFETY: the caller's contract; the workspace has room for the panels of a cache block of each side, and for sums.
         unsafe {
-            runs.invoke(entries.begin, &raw mut args);
+            runs.invoke(entries.begin, &raw mut none);
             for (s_block, k) in
                 pieces(s_part, s_blocks).flat_map(|block| (0..self.k.tiles()).map(move |k| (block.clone(), k)))
             {
-                let depth = self.k.size(k);
-                self.pack((&s_source, &self.s, Role::Rows), &s_block, k, s_packed);
+                let first = [v_part.start, s_block.start];
+                let s = self.panels(&self.s, s_block.clone(), k, s_packed);
+                if !self.in_place() {
+                    s_source.pack_panels(Role::Rows, &s);
+                } else if !self.is_whole(s_block.end - 1) {
+                    let last = s_block.end - 1..s_block.end;
+                    s_source.pack_panels(Role::Rows, &self.panels(&self.s, last, k, s_packed));
+                }
                 for v_block in pieces(v_part.clone(), v_blocks) {
-                    self.pack((&v_source, &self.v, Role::Woven), &v_block, k, v_packed);
-                    for (s, v) in s_block.clone().flat_map(|s| v_block.clone().map(move |v| (s, v))) {
-                        args.v = v_packed.wrapping_add(Self::panel(&self.v, v_block.start, v, depth));
-                        args.s = s_packed.wrapping_add(Self::panel(&self.s, s_block.start, s, depth));
-                        self.block(args.clone(), (v, s, k), (call, scratch), (entries, runs));
-                    }
+                    let v = self.panels(&self.v, v_block, k, v_packed);
+                    v_source.pack_panels(Role::Woven, &v);
+                    self.blocks((&v, &s), (&s_source, first, k), (call, &memory), (entries, runs));
                 }
             }
-            runs.invoke(entries.end, &raw mut args);
+            runs.invoke(entries.end, &raw mut none);
         }
     }
 

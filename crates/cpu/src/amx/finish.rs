@@ -1,5 +1,6 @@
 //! Sums that are not C as they are: of an edge, with an alpha, or to be rounded.
 
+use super::SIDE;
 use super::driver::Sums;
 use tilewright_core::element::Bf16;
 use tilewright_ops::gemm::ScalarClass;
@@ -10,12 +11,14 @@ pub(super) trait Written<S>: Copy {
 }
 
 impl Written<f32> for f32 {
+    #[inline(always)]
     fn finished(sum: f32, old: Option<f32>, alpha: f32, beta: f32) -> f32 {
         old.map_or(alpha * sum, |old| beta * old + alpha * sum)
     }
 }
 
 impl Written<f32> for Bf16 {
+    #[inline(always)]
     fn finished(sum: f32, old: Option<Self>, alpha: f32, beta: f32) -> Self {
         Self::from_f32(f32::finished(sum, old.map(Self::to_f32), alpha, beta))
     }
@@ -23,6 +26,7 @@ impl Written<f32> for Bf16 {
 
 /// Neither alpha nor beta multiplies integers.
 impl Written<i32> for i32 {
+    #[inline(always)]
     fn finished(sum: i32, old: Option<i32>, _: f32, _: f32) -> i32 {
         old.map_or(sum, |old| old.wrapping_add(sum))
     }
@@ -33,6 +37,63 @@ impl Written<i32> for i32 {
 /// # Safety
 /// The sums must be readable over the block, C writable over it, and read where beta is not zero.
 pub(super) unsafe fn write<S: Copy, C: Written<S>>(sums: (*const S, usize), c: *mut C, to: &Sums) {
+    #[cfg(target_arch = "x86_64")]
+    if super::wide::is_there() {
+        // SAFETY: the caller's contract; the host has the vectors.
+        return unsafe { write_wide(sums, c, to) };
+    }
+    // SAFETY: the caller's contract.
+    unsafe { write_any(sums, c, to) };
+}
+
+/// # Safety
+/// As for [`write`], on a host with AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+unsafe fn write_wide<S: Copy, C: Written<S>>(sums: (*const S, usize), c: *mut C, to: &Sums) {
+    // SAFETY: the caller's contract.
+    unsafe { write_any(sums, c, to) };
+}
+
+/// The same, rounded to bfloat16.
+///
+/// # Safety
+/// As for [`write`].
+pub(super) unsafe fn write_rounded(sums: (*const f32, usize), c: *mut Bf16, to: &Sums) {
+    #[cfg(target_arch = "x86_64")]
+    if super::wide::is_there() {
+        // SAFETY: the caller's contract; the host has the vectors, and the type is a transparent wrapper of its bits.
+        return unsafe { super::wide::write_rounded(sums, c.cast(), to) };
+    }
+    // SAFETY: the caller's contract.
+    unsafe { write_any(sums, c, to) };
+}
+
+/// Turns a block of sums: tiles of which `v` lie side by side and `s` one below the other.
+///
+/// # Safety
+/// The sums must be readable, and as many writable at `to`, apart from them.
+pub(super) unsafe fn turn(sums: *const i32, to: *mut i32, (v, s): (usize, usize)) {
+    let (wide, high) = (v * SIDE, s * SIDE);
+    #[cfg(target_arch = "x86_64")]
+    if super::wide::is_there() {
+        for (i, j) in (0..v).flat_map(|i| (0..s).map(move |j| (i * SIDE, j * SIDE))) {
+            let (from, to) = ((sums.wrapping_add(j * wide + i), wide), (to.wrapping_add(i * high + j), high));
+            // SAFETY: the caller's contract; the host has the vectors.
+            unsafe { super::wide::turn(from, to) };
+        }
+        return;
+    }
+    for (i, j) in (0..wide).flat_map(|i| (0..high).map(move |j| (i, j))) {
+        // SAFETY: the caller's contract.
+        unsafe { to.add(i * high + j).write(*sums.add(j * wide + i)) };
+    }
+}
+
+/// # Safety
+/// As for [`write`].
+#[inline(always)]
+unsafe fn write_any<S: Copy, C: Written<S>>(sums: (*const S, usize), c: *mut C, to: &Sums) {
     let [alpha, beta] = to.factors;
     for j in 0..to.columns {
         let (from, column) = (sums.0.wrapping_add(j * sums.1), c.wrapping_add(j * to.ldc));

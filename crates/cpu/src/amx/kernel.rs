@@ -53,7 +53,7 @@ impl Kernel for CpuAmx {
     type Plan = AmxPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu-amx.1")
+        KernelId::new("gemm.cpu-amx.2")
     }
 
     fn computation(&self) -> &Gemm {

@@ -1,14 +1,16 @@
 //! Products of 16-bit floating point and of 8-bit integers by the tile registers of AMX.
 //!
-//! A tile holds 16 rows of 64 bytes. Sums are tiles of 16 columns of C, each of 16 neighbours along its rows: C is written as it lies.
-//! What is multiplied is packed: of A, groups of neighbours along the reduction (pairs of 16-bit numbers, fours of integers) side by side
-//! for 16 rows of C; of B, 64 bytes along the reduction for each of 16 columns.
+//! A tile holds 16 rows of 64 bytes. Of the two sides of a product, one is *woven*: groups of neighbours along the reduction (pairs of
+//! 16-bit numbers, fours of integers) side by side for 16 rows or columns of C. Of the other, a tile has 64 bytes along the reduction for
+//! each of 16 columns or rows. Where A is woven, a tile of sums has columns of C as its rows, and C is written as it lies; where B is, sums
+//! are turned on their way. What lies along the reduction is cheap to read in rows, and what lies across it to weave.
 //!
 //! | file | what |
 //! |---|---|
 //! | `space` | parameters, rules, what models see, the default |
 //! | `tile` | generated code of blocks of tiles |
 //! | `pack` | operands as tiles read them |
+//! | `wide` | the same by AVX-512, and sums turned |
 //! | `driver` | what follows from an input and a configuration, and the loops |
 //! | `finish` | sums that are not C as they are |
 //! | `kernel` | the tunable kernel |
@@ -22,6 +24,8 @@ mod pack;
 mod proofs;
 mod space;
 mod tile;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub use kernel::{AmxPlan, CpuAmx};
 
@@ -33,6 +37,9 @@ const SIDE: usize = 16;
 /// Bytes of a row of a tile, and of a tile.
 const ROW: usize = 64;
 const TILE: usize = SIDE * ROW;
+
+/// Most tiles of a block along a side.
+const MOST: usize = 3;
 
 /// What operands are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,11 @@
 //! Operands as tiles read them.
 //!
-//! What lies side by side along the reduction is a copy for B, and what lies side by side across it is woven for A: in groups along the
-//! reduction. The other two are these, transposed as squares of 32-bit numbers.
+//! What lies side by side along the reduction is a copy where a tile has a row for each neighbour, and what lies side by side across it is
+//! woven where a tile has a row for each group of steps. The other two are these, transposed as squares of 32-bit numbers.
 
-use super::{Operands, ROW, SIDE, TILE};
+use super::{Operands, SIDE, TILE};
+use crate::split::Split;
+use std::ops::Range;
 
 /// A tile, before and after: rows of 32-bit numbers.
 type Square = [[u32; SIDE]; SIDE];
@@ -21,192 +23,142 @@ pub(super) struct Source {
 /// Which operand of a product a tile is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A: a row for each group of steps of the reduction.
+    /// A row for each group of steps of the reduction.
     Woven,
-    /// B: a row for each column of C.
+    /// A row for each neighbour.
     Rows,
 }
 
+/// What a tile holds of an operand: neighbours from `first` on, of which `count` are there, and steps from `from` on, of which `deep` are;
+/// the rest is zero.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) first: usize,
+    pub(super) count: usize,
+    pub(super) from: usize,
+    pub(super) deep: usize,
+    pub(super) to: *mut u8,
+}
+
+/// Blocks of one side over a block of the reduction, packed one behind the other.
+#[derive(Clone, Debug)]
+pub(super) struct Panels<'a> {
+    pub(super) split: &'a Split,
+    pub(super) blocks: Range<usize>,
+    /// First step of the reduction, its tiles, and where the operand ends.
+    pub(super) from: usize,
+    pub(super) depth: usize,
+    pub(super) k: usize,
+    pub(super) to: *mut u8,
+}
+
+impl Panels<'_> {
+    /// Where the panel of a block begins.
+    pub(super) fn at(&self, block: usize) -> *mut u8 {
+        let before = (self.split.start(block) - self.split.start(self.blocks.start)) / SIDE;
+        self.to.wrapping_add(before * self.depth * TILE)
+    }
+
+    pub(super) fn tiles(&self, block: usize) -> usize {
+        self.split.big_units - usize::from(block >= self.split.big)
+    }
+
+    /// A tile of a block at a tile of the reduction.
+    pub(super) fn piece(&self, operands: Operands, (block, tile): (usize, usize), p: usize) -> Piece {
+        let (first, from) = (self.split.start(block) + tile * SIDE, self.from + p * operands.steps());
+        Piece {
+            first,
+            count: (self.split.extent - first).min(SIDE),
+            from,
+            deep: (self.k - from).min(operands.steps()),
+            to: self.at(block).wrapping_add((p * self.tiles(block) + tile) * TILE),
+        }
+    }
+}
+
 impl Source {
-    /// Packs the tile of neighbours from `first` on, of which `count` are there, and of steps from `from` on, of which `deep` are; the rest
-    /// is zero.
+    /// Whether steps of the reduction lie side by side.
+    pub(super) fn is_along_k(&self) -> bool {
+        self.step == self.operands.bytes()
+    }
+
+    /// Where a step of a neighbour lies.
+    pub(super) fn at(&self, neighbour: usize, step: usize) -> *const u8 {
+        self.base.wrapping_add(neighbour * self.along + step * self.step)
+    }
+
+    /// Packs panels.
     ///
     /// # Safety
-    /// These elements must be readable, and a tile writable at `to`, apart from them.
-    pub(super) unsafe fn pack(
-        &self,
-        role: Role,
-        (first, count): (usize, usize),
-        (from, deep): (usize, usize),
-        to: *mut u8,
-    ) {
-        let (count, deep) = (count.min(SIDE), deep.min(self.operands.steps()));
-        let at = self.base.wrapping_add(first * self.along + from * self.step);
+    /// What they hold of the operand must be readable, and the panels writable, apart from it.
+    pub(super) unsafe fn pack_panels(&self, role: Role, panels: &Panels<'_>) {
         #[cfg(target_arch = "x86_64")]
-        if count == SIDE && deep == self.operands.steps() && self.along == self.operands.bytes() && has_avx2() {
-            // SAFETY: the caller's contract; the host has AVX2.
-            return unsafe { self.weave_whole(at, role, to) };
+        if super::wide::is_there() {
+            // SAFETY: the caller's contract; the host has the vectors.
+            return unsafe { super::wide::pack(self, role, panels) };
         }
-        let mut square: Square = [[0; SIDE]; SIDE];
-        let along_k = self.step == self.operands.bytes();
-        // SAFETY: the caller's contract.
-        unsafe {
-            if along_k {
-                self.copy(at, count, deep, &mut square);
-            } else {
-                self.weave(at, count, deep, &mut square);
+        for (block, p) in panels.blocks.clone().flat_map(|block| (0..panels.depth).map(move |p| (block, p))) {
+            for tile in 0..panels.tiles(block) {
+                // SAFETY: the caller's contract.
+                unsafe { self.pack(role, &panels.piece(self.operands, (block, tile), p)) };
             }
         }
-        if along_k == (role == Role::Woven) {
-            square = transposed(&square);
+    }
+
+    /// Packs a tile in plain Rust.
+    ///
+    /// # Safety
+    /// Its elements must be readable, and a tile writable at its place, apart from them.
+    unsafe fn pack(&self, role: Role, piece: &Piece) {
+        let at = self.at(piece.first, piece.from);
+        let mut square: Square = [[0; SIDE]; SIDE];
+        // SAFETY: the caller's contract.
+        unsafe {
+            if self.is_along_k() {
+                self.copy(at, piece, &mut square);
+            } else {
+                self.weave(at, piece, &mut square);
+            }
+        }
+        if self.is_along_k() == (role == Role::Woven) {
+            square = std::array::from_fn(|r| std::array::from_fn(|c| square[c][r]));
         }
         // SAFETY: the caller's contract; both are as large as a tile.
-        unsafe { std::ptr::copy_nonoverlapping(square.as_ptr().cast::<u8>(), to, TILE) };
+        unsafe { std::ptr::copy_nonoverlapping(square.as_ptr().cast::<u8>(), piece.to, TILE) };
     }
 
     /// A row for each neighbour, whose steps lie side by side.
     ///
     /// # Safety
     /// As for [`Source::pack`].
-    unsafe fn copy(&self, at: *const u8, count: usize, deep: usize, square: &mut Square) {
-        let bytes = deep * self.operands.bytes();
-        for (r, row) in square.iter_mut().enumerate().take(count) {
+    unsafe fn copy(&self, at: *const u8, piece: &Piece, square: &mut Square) {
+        let bytes = piece.deep * self.operands.bytes();
+        for (r, row) in square.iter_mut().enumerate().take(piece.count) {
             let from = at.wrapping_add(r * self.along);
             // SAFETY: the caller's contract; a row has room for the steps of a tile.
-            unsafe {
-                if bytes == ROW {
-                    // Of a size that is known this is a vector or two.
-                    *row = from.cast::<[u32; SIDE]>().read_unaligned();
-                } else {
-                    std::ptr::copy_nonoverlapping(from, row.as_mut_ptr().cast::<u8>(), bytes);
-                }
-            }
+            unsafe { std::ptr::copy_nonoverlapping(from, row.as_mut_ptr().cast::<u8>(), bytes) };
         }
     }
 
-    /// A row for each group of steps, in which neighbours lie side by side where they do in memory.
+    /// A row for each group of steps, in which neighbours lie side by side.
     ///
     /// # Safety
     /// As for [`Source::pack`].
-    unsafe fn weave(&self, at: *const u8, count: usize, deep: usize, square: &mut Square) {
-        let group = self.operands.group();
-        for (r, row) in square.iter_mut().enumerate().take(deep.div_ceil(group)) {
-            for part in 0..group.min(deep - r * group) {
-                let from = at.wrapping_add((r * group + part) * self.step);
-                // SAFETY: the caller's contract.
-                let line = unsafe { self.line(from, count) };
-                let shift = part * 8 * self.operands.bytes();
-                row.iter_mut().zip(line).for_each(|(number, x)| *number |= x << shift);
-            }
+    unsafe fn weave(&self, at: *const u8, piece: &Piece, square: &mut Square) {
+        let (bytes, group) = (self.operands.bytes(), self.operands.group());
+        for (k, i) in (0..piece.deep).flat_map(|k| (0..piece.count).map(move |i| (k, i))) {
+            let from = at.wrapping_add(k * self.step + i * self.along);
+            let mut number = [0; 4];
+            // SAFETY: the caller's contract.
+            unsafe { std::ptr::copy_nonoverlapping(from, number.as_mut_ptr(), bytes) };
+            square[k / group][i] |= u32::from_le_bytes(number) << (k % group * bytes * 8);
         }
     }
-
-    /// A whole tile of neighbours that lie side by side.
-    ///
-    /// # Safety
-    /// As for [`Source::pack`], on a host with AVX2.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn weave_whole(&self, at: *const u8, role: Role, to: *mut u8) {
-        use std::arch::x86_64::*;
-        let mut square: Square = [[0; SIDE]; SIDE];
-        let group = self.operands.group();
-        let rows = if role == Role::Woven { to } else { square.as_mut_ptr().cast() };
-        for r in 0..SIDE {
-            let line = |part: usize| at.wrapping_add((r * group + part) * self.step);
-            let out = rows.wrapping_add(r * ROW);
-            // SAFETY: the caller's contract: a line has 16 neighbours, a row of a tile 64 bytes.
-            unsafe {
-                let load = |part: usize, half: usize| _mm_loadu_si128(line(part).wrapping_add(16 * half).cast());
-                let store = |quarter: usize, x| _mm_storeu_si128(out.wrapping_add(16 * quarter).cast(), x);
-                match self.operands {
-                    Operands::Bf16 => (0..2).for_each(|half| {
-                        let (a, b) = (load(0, half), load(1, half));
-                        store(2 * half, _mm_unpacklo_epi16(a, b));
-                        store(2 * half + 1, _mm_unpackhi_epi16(a, b));
-                    }),
-                    Operands::I8 => {
-                        let [a, b, c, d] = [load(0, 0), load(1, 0), load(2, 0), load(3, 0)];
-                        let low = (_mm_unpacklo_epi8(a, b), _mm_unpacklo_epi8(c, d));
-                        let high = (_mm_unpackhi_epi8(a, b), _mm_unpackhi_epi8(c, d));
-                        store(0, _mm_unpacklo_epi16(low.0, low.1));
-                        store(1, _mm_unpackhi_epi16(low.0, low.1));
-                        store(2, _mm_unpacklo_epi16(high.0, high.1));
-                        store(3, _mm_unpackhi_epi16(high.0, high.1));
-                    }
-                }
-            }
-        }
-        if role == Role::Rows {
-            let square = transposed_avx2(&square);
-            // SAFETY: the caller's contract; both are as large as a tile.
-            unsafe { std::ptr::copy_nonoverlapping(square.as_ptr().cast::<u8>(), to, TILE) };
-        }
-    }
-
-    /// Neighbours of a step, each in the low bits of a number.
-    ///
-    /// # Safety
-    /// So many neighbours must be readable.
-    unsafe fn line(&self, from: *const u8, count: usize) -> [u32; SIDE] {
-        let mut out = [0; SIDE];
-        // SAFETY: the caller's contract.
-        unsafe {
-            match self.operands {
-                Operands::Bf16 if count == SIDE && self.along == 2 => {
-                    let whole = from.cast::<[u16; SIDE]>().read_unaligned();
-                    out.iter_mut().zip(whole).for_each(|(number, x)| *number = u32::from(x));
-                }
-                Operands::I8 if count == SIDE && self.along == 1 => {
-                    let whole = from.cast::<[u8; SIDE]>().read_unaligned();
-                    out.iter_mut().zip(whole).for_each(|(number, x)| *number = u32::from(x));
-                }
-                Operands::Bf16 => (0..count).for_each(|i| {
-                    out[i] = u32::from(from.wrapping_add(i * self.along).cast::<u16>().read_unaligned());
-                }),
-                Operands::I8 => (0..count).for_each(|i| out[i] = u32::from(*from.wrapping_add(i * self.along))),
-            }
-        }
-        out
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2")
-}
-
-fn transposed(square: &Square) -> Square {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        // SAFETY: the host has AVX2.
-        return unsafe { transposed_avx2(square) };
-    }
-    std::array::from_fn(|r| std::array::from_fn(|c| square[c][r]))
-}
-
-/// By quarters, each in registers.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn transposed_avx2(square: &Square) -> Square {
-    use crate::exec::pack::avx2::transpose_f32;
-    use std::arch::x86_64::{__m256, _mm256_loadu_ps, _mm256_storeu_ps};
-    const HALF: usize = SIDE / 2;
-    let mut out: Square = [[0; SIDE]; SIDE];
-    for (r, c) in [(0, 0), (0, HALF), (HALF, 0), (HALF, HALF)] {
-        // SAFETY: half a row from the middle or the start of a row on.
-        let rows: [__m256; HALF] =
-            std::array::from_fn(|i| unsafe { _mm256_loadu_ps(square[r + i].as_ptr().add(c).cast()) });
-        for (i, row) in transpose_f32(rows).into_iter().enumerate() {
-            // SAFETY: as above.
-            unsafe { _mm256_storeu_ps(out[c + i].as_mut_ptr().add(r).cast(), row) };
-        }
-    }
-    out
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ROW;
     use super::*;
 
     /// What a tile has of neighbour `i` and step `k`.
@@ -232,10 +184,21 @@ mod tests {
                         continue;
                     }
                     let source = Source { base: data.as_ptr(), along, step, operands };
-                    for role in [Role::Woven, Role::Rows] {
+                    let split = Split::new(count, SIDE, 1);
+                    for (role, plainly) in
+                        [Role::Woven, Role::Rows].into_iter().flat_map(|role| [(role, false), (role, true)])
+                    {
                         let mut tile = [0xffu8; TILE];
+                        let (blocks, to) = (0..1, tile.as_mut_ptr());
+                        let panels = Panels { split: &split, blocks, from: 0, depth: 1, k: deep, to };
                         // SAFETY: the slice ends with the last element.
-                        unsafe { source.pack(role, (0, count), (0, deep), tile.as_mut_ptr()) };
+                        unsafe {
+                            if plainly {
+                                source.pack(role, &panels.piece(operands, (0, 0), 0));
+                            } else {
+                                source.pack_panels(role, &panels);
+                            }
+                        }
                         for (i, k) in (0..SIDE).flat_map(|i| (0..steps).map(move |k| (i, k))) {
                             let there = i < count && k < deep;
                             let at = i * along + k * step;

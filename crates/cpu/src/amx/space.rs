@@ -1,17 +1,22 @@
 //! The parameter space of the kernel, and the rules that make a configuration legal.
 //!
 //! A block of sums is `m_s` by `n_s` tiles of 16 by 16. `u` tiles of the reduction are packed at once, for `m_l` rows and `n_l` columns of C.
-//! `t` threads divide the longer side.
+//! `t` threads divide the longer side. With `axis = n` the kernel solves the transposed problem, and all other parameters are those of that
+//! problem: A is the operand that is woven, which is always packed, and B, with `pack_b = 0`, the one that is read in place.
 
+use super::SIDE;
 use super::tile::REGISTERS;
+use crate::config::Axis;
 use crate::described::Described;
 use std::sync::OnceLock;
-use tilewright_core::expr::Value;
+use tilewright_core::expr::{Val, Value};
 use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, SpaceError, Values};
 
 /// One value per parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Config {
+    /// The side that is woven.
+    pub(super) axis: Axis,
     /// Tiles of a block.
     pub(super) m_s: usize,
     pub(super) n_s: usize,
@@ -21,27 +26,48 @@ pub(super) struct Config {
     /// Tiles.
     pub(super) u: usize,
     pub(super) t: usize,
+    pub(super) pack_b: bool,
 }
 
-const SIZES: [&str; 6] = ["m_s", "n_s", "m_l", "n_l", "u", "t"];
-/// What a model sees: all are sizes.
-const FEATURES: [&str; 12] =
-    ["m_s", "n_s", "m_l", "n_l", "u", "t", "tiles_m", "tiles_n", "tiles_k", "blocks", "panel_bytes", "block_bytes"];
+const SIZES: [&str; 7] = ["m_s", "n_s", "m_l", "n_l", "u", "t", "pack_b"];
+const WORDS: [&str; 1] = ["axis"];
+/// What a model sees: sizes, and flags at the end.
+const FEATURES: [&str; 16] = [
+    "m_s",
+    "n_s",
+    "m_l",
+    "n_l",
+    "u",
+    "t",
+    "tiles_m",
+    "tiles_n",
+    "tiles_k",
+    "blocks",
+    "panel_bytes",
+    "block_bytes",
+    "axis_n",
+    "pack_b",
+    "across_a",
+    "along_b",
+];
+const FLAGS: usize = 4;
 
 /// The space with the names that code reads.
-pub(super) type Description = Described<{ SIZES.len() }, 0, { FEATURES.len() }>;
+pub(super) type Description = Described<{ SIZES.len() }, { WORDS.len() }, { FEATURES.len() }>;
 
 /// The one there is.
 pub(super) fn description() -> &'static Description {
     static DESCRIPTION: OnceLock<Description> = OnceLock::new();
-    DESCRIPTION.get_or_init(|| Described::new("gemm.cpu-amx", space(), SIZES, [], (FEATURES, 0)))
+    DESCRIPTION.get_or_init(|| Described::new("gemm.cpu-amx", space(), SIZES, WORDS, (FEATURES, FLAGS)))
 }
 
 impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
-        let [m_s, n_s, m_l, n_l, u, t] = description().sizes(at)?;
-        Some(Self { m_s, n_s, m_l, n_l, u, t })
+        let [m_s, n_s, m_l, n_l, u, t, pack_b] = description().sizes(at)?;
+        let [axis] = description().words(at)?;
+        let axis = if axis == Val::Str("n") { Axis::N } else { Axis::M };
+        Some(Self { axis, m_s, n_s, m_l, n_l, u, t, pack_b: pack_b == 1 })
     }
 }
 
@@ -52,18 +78,25 @@ const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 1
 fn space() -> Result<ParamSpace, SpaceError> {
     use RuleGroup::{Guideline, Hardware, Implementation};
     ParamSpace::builder()
+        .param(Param::words("axis", ["m", "n"]))
+        .param(Param::ints("pack_b", [0, 1]))
         .param(Param::ints("m_s", [1, 2, 3]))
         .param(Param::ints("n_s", [1, 2, 3]))
         .param(Param::ints("u", DEPTH))
         .param(Param::ints("m_l", BLOCK))
         .param(Param::ints("n_l", BLOCK))
         .param(Param::ints("t", THREADS))
-        .define("tiles_m", "(m + 15) // 16")
-        .define("tiles_n", "(n + 15) // 16")
+        .define("axis_n", "1 if axis == 'n' else 0")
+        .define("rows", "m if axis == 'm' else n")
+        .define("columns", "n if axis == 'm' else m")
+        .define("across_a", "not transpose_a if axis == 'm' else transpose_b")
+        .define("along_b", "not transpose_b if axis == 'm' else transpose_a")
+        .define("tiles_m", "(rows + 15) // 16")
+        .define("tiles_n", "(columns + 15) // 16")
         .define("tiles_k", "(k * element + 63) // 64")
         .define("blocks", "((tiles_m + m_s - 1) // m_s) * ((tiles_n + n_s - 1) // n_s)")
         .define("panel_bytes", "1024 * n_s * min(u, tiles_k)")
-        .define("block_bytes", "64 * min(m_l, m) * min(u, tiles_k)")
+        .define("block_bytes", "64 * min(m_l, rows) * min(u, tiles_k)")
         .rule("tiles", Hardware, "amx", "the host has no tile registers for these operands, or the system keeps them")
         .rule("single_product", Implementation, "batch == 1", "there is no code for batches")
         .rule(
@@ -72,11 +105,17 @@ fn space() -> Result<ParamSpace, SpaceError> {
             &format!("m_s * n_s + m_s + n_s <= {REGISTERS}"),
             "sums and operands live in tile registers",
         )
+        .rule(
+            "pack_b",
+            Implementation,
+            "pack_b == 1 or (along_b and k * element % 64 == 0)",
+            "tiles are read in place where their rows lie along the reduction, and are whole",
+        )
         .rule("block_covers_m", Guideline, "m_s == 1 or m_s <= tiles_m", "a block beyond the matrix is a smaller block")
         .rule("block_covers_n", Guideline, "n_s == 1 or n_s <= tiles_n", "a block beyond the matrix is a smaller block")
         .rule("depth", Guideline, "u == 4 or u < 2 * tiles_k", "deeper blocks than the reduction are the same block")
-        .rule("cache_covers_m", Guideline, "m_l == 48 or m_l < 2 * m", "larger cache blocks are the same block")
-        .rule("cache_covers_n", Guideline, "n_l == 48 or n_l < 2 * n", "larger cache blocks are the same block")
+        .rule("cache_covers_m", Guideline, "m_l == 48 or m_l < 2 * rows", "larger cache blocks are the same block")
+        .rule("cache_covers_n", Guideline, "n_l == 48 or n_l < 2 * columns", "larger cache blocks are the same block")
         .rule("panel_fits_l2", Guideline, "u <= 16 or 2 * panel_bytes <= l2_bytes", "a panel is read again and again")
         .rule("threads", Hardware, "t <= threads", "one thread a core")
         .rule("idle_threads", Guideline, "t == 1 or m * n * k >= 1000000", "only large products are worth more threads")
@@ -85,30 +124,74 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .build()
 }
 
-/// What runs before anything is tuned: the largest block, a panel of B in half of the first-level cache and a block of A in half of the
-/// second.
+/// What the default depends on: tiles along each side, bytes of caches.
+struct Facts {
+    tiles: [i64; 3],
+    transposed: [bool; 2],
+    caches: [i64; 2],
+    whole: bool,
+}
+
+impl Facts {
+    fn of(space: &BoundSpace) -> Self {
+        let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
+        let bytes = int("k") * int("element");
+        Self {
+            tiles: [int("m"), int("n"), bytes / 4].map(|x| (x + SIDE as i64 - 1).div_euclid(SIDE as i64).max(1)),
+            transposed: ["transpose_a", "transpose_b"].map(|name| int(name) == 1),
+            caches: ["l1d_bytes", "l2_bytes"].map(int),
+            whole: bytes % 64 == 0,
+        }
+    }
+
+    /// The axis whose packing is cheaper, in cycles of a tile as they were measured on a Xeon with AMX: woven or copied as it lies, with
+    /// a transposition, and with both; tiles of sums are turned where B is woven.
+    fn axis(&self) -> Axis {
+        const PLAIN: i64 = 24;
+        const TRANSPOSED: i64 = 80;
+        const BOTH: i64 = 110;
+        const TURNED: i64 = 160;
+        let ([m, n, k], [a, b]) = (self.tiles, self.transposed);
+        let woven = |along: bool| if along { TRANSPOSED } else { PLAIN };
+        let rows = |along: bool| if along { PLAIN } else { BOTH };
+        let by_m = k * (m * woven(a) + n * rows(!b));
+        let by_n = k * (n * woven(!b) + m * rows(a)) + m * n * TURNED;
+        if by_n < by_m { Axis::N } else { Axis::M }
+    }
+}
+
+/// What runs before anything is tuned: the largest block, a panel of B in most of the first-level cache and a block of A in half of the
+/// second. Where few blocks of A read it, B stays where it is, and a block of A is as deep as fits.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
-    let (m, n, l1, l2) = (int("m"), int("n"), int("l1d_bytes"), int("l2_bytes"));
-    let (m_s, n_s) = match (m, n) {
-        (_, ..=16) => (3, 1),
-        (..=16, _) => (1, 3),
+    /// Blocks that read a tile in place: beyond them a copy pays.
+    const READERS: i64 = 4;
+    let facts = Facts::of(space);
+    let (axis, [m, n, k]) = (facts.axis(), facts.tiles);
+    let (rows, columns, along) =
+        if axis == Axis::M { (m, n, !facts.transposed[1]) } else { (n, m, facts.transposed[0]) };
+    let (m_s, n_s) = match (rows, columns) {
+        (_, 1) => (3, 1),
+        (1, _) => (1, 3),
         _ => (2, 2),
     };
-    let u = (3 * l1 / 4 / (n_s * 1024)).max(4);
-    let depth = u.min((int("k") * int("element") + 63) / 64).max(1);
-    let m_l = l2 / 2 / (64 * depth);
+    let [l1, l2] = facts.caches;
+    let in_place = along && facts.whole && rows <= READERS * m_s;
+    let u = if in_place { l2 / 2 / (rows * 1024) } else { 3 * l1 / 4 / (n_s * 1024) }.max(4);
+    let m_l = l2 / 2 / (64 * u.min(k));
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let within = |values: &[i64], most: i64| -> Vec<Value> {
         values.iter().rev().filter(|&&x| x <= most).map(|&x| Value::Int(x)).collect()
     };
+    let threads = space.symbols().get("threads").and_then(Value::as_int).unwrap_or(1);
     space.preferred_point(|param| match &*param.name {
+        "axis" => vec![if axis == Axis::M { "m".into() } else { "n".into() }],
+        "pack_b" => vec![Value::Int(i64::from(!in_place))],
         "m_s" => descending(m_s),
         "n_s" => descending(n_s),
         "u" => within(&DEPTH, u),
         "m_l" => within(&BLOCK, m_l),
         "n_l" => within(&BLOCK, 4096),
-        "t" => descending(int("threads")),
+        "t" => descending(threads),
         _ => Vec::new(),
     })
 }

@@ -1,6 +1,6 @@
 //! Generated code of blocks of tiles.
 
-use super::{Operands, ROW, SIDE, TILE};
+use super::{MOST, Operands, ROW, SIDE, TILE};
 use crate::codegen::abi::at;
 use crate::codegen::emitter::{Emitter, mem};
 use crate::codegen::vector::{Vector, Width};
@@ -9,17 +9,20 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 const ARGS: Register = Register::RDI;
 const V: Register = Register::RAX;
-const S: Register = Register::RDX;
+/// One for each tile of the other side.
+const S: [Register; MOST] = [Register::RDX, Register::RSI, Register::R8];
 const COUNT: Register = Register::RCX;
 const C: Register = Register::R8;
 const C_STRIDE: Register = Register::R9;
 const STRIDE: Register = Register::R10;
+/// In the loop, between rows of tiles that are read where they lie; before and after it, to the next tile of sums across.
+const S_STRIDE: Register = Register::R11;
 const C_GROUP: Register = Register::R11;
 
 /// Tile registers.
 pub(super) const REGISTERS: usize = 8;
 
-/// Tiles of sums of a block: `v` along the rows of C, `s` across them.
+/// Tiles of sums of a block: `v` of them side by side, `s` one below the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Block {
     pub(super) operands: Operands,
@@ -27,6 +30,8 @@ pub(super) struct Block {
     pub(super) s: usize,
     /// Whether sums begin with what is in their place, and not with zeros.
     pub(super) adds: bool,
+    /// Whether tiles of `s` are read where the caller has them, and not packed.
+    pub(super) in_place: bool,
 }
 
 fn emitter() -> Result<Emitter, IcedError> {
@@ -81,14 +86,14 @@ impl Block {
         Register::TMM0 + (self.v * self.s + self.v + j) as u32
     }
 
-    /// Machine code of the routine: panels at `v` and `s`, sums at `c`, `c_step` bytes from column to column, `k_main` tiles deep.
+    /// Machine code of the routine: panels at `v` and `s`, sums at `c`, `c_step` bytes from row to row of tiles, `k_main` tiles deep. Rows of
+    /// `s` that are read in place lie `s_step` bytes apart.
     ///
     /// # Errors
     /// The encoder's; a block that fits the registers gives none.
     pub(super) fn assemble(self) -> Result<Vec<u8>, IcedError> {
         let mut e = emitter()?;
         e.mov_load(V, mem(ARGS, at::V));
-        e.mov_load(S, mem(ARGS, at::S));
         e.mov_load(C_STRIDE, mem(ARGS, at::C_STEP));
         e.mov_load(COUNT, mem(ARGS, at::K_MAIN));
         e.push(Instruction::with2(Code::Mov_rm64_imm32, STRIDE, ROW as i32));
@@ -99,11 +104,16 @@ impl Block {
                 e.push(Instruction::with1(Code::VEX_Tilezero_tmm, sum));
             }
         });
+        self.emit_rows(&mut e);
         let mut turn = e.label();
         e.bind(&mut turn);
         self.emit_step(&mut e);
         e.add_imm(V, (self.v * TILE) as i32);
-        e.add_imm(S, (self.s * TILE) as i32);
+        if self.in_place {
+            S.iter().take(self.s).for_each(|&tile| e.add_imm(tile, ROW as i32));
+        } else {
+            e.add_imm(S[0], (self.s * TILE) as i32);
+        }
         e.dec(COUNT);
         e.jump_if_not_zero(turn);
         self.emit_sums(&mut e, |e, sum, place| e.op2_store(Code::VEX_Tilestored_sibmem_tmm, place, sum));
@@ -111,11 +121,32 @@ impl Block {
         e.finish()
     }
 
+    /// Where the tiles of `s` begin.
+    fn emit_rows(self, e: &mut Emitter) {
+        e.mov_load(S[0], mem(ARGS, at::S));
+        if !self.in_place {
+            return;
+        }
+        e.mov_load(S_STRIDE, mem(ARGS, at::S_STEP));
+        for pair in S.windows(2).take(self.s - 1) {
+            e.mov(pair[1], S_STRIDE);
+            for _ in 0..SIDE.trailing_zeros() {
+                e.push(Instruction::with2(Code::Add_r64_rm64, pair[1], pair[1]));
+            }
+            e.push(Instruction::with2(Code::Add_r64_rm64, pair[1], pair[0]));
+        }
+    }
+
+    /// Where a tile of `s` lies.
+    fn s_place(self, j: usize) -> MemoryOperand {
+        if self.in_place { rows(S[j], S_STRIDE, 0) } else { rows(S[0], STRIDE, j * TILE) }
+    }
+
     /// Does something with each tile of sums and its place.
     fn emit_sums(self, e: &mut Emitter, each: impl Fn(&mut Emitter, Register, MemoryOperand)) {
         e.mov_load(C, mem(ARGS, at::C));
         if self.s > 1 {
-            // Bytes to the next tile across: 16 columns.
+            // Bytes to the next tile below: 16 rows.
             e.mov(C_GROUP, C_STRIDE);
             for _ in 0..SIDE.trailing_zeros() {
                 e.push(Instruction::with2(Code::Add_r64_rm64, C_GROUP, C_GROUP));
@@ -140,7 +171,7 @@ impl Block {
             e.op2_load(Code::VEX_Tileloadd_tmm_sibmem, self.v_tile(i), rows(V, STRIDE, i * TILE));
         }
         for j in 0..self.s {
-            e.op2_load(Code::VEX_Tileloadd_tmm_sibmem, self.s_tile(j), rows(S, STRIDE, j * TILE));
+            e.op2_load(Code::VEX_Tileloadd_tmm_sibmem, self.s_tile(j), self.s_place(j));
             for i in 0..self.v {
                 e.op3(product, self.sum(i, j), self.s_tile(j), self.v_tile(i));
             }
