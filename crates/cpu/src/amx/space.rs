@@ -160,13 +160,35 @@ impl Facts {
     }
 }
 
+/// Blocks that read a tile in place: beyond them a copy pays.
+const READERS: i64 = 4;
+
+/// How a block of the reduction is cut by default: tiles, rows, and whether B is read in place.
+fn cut(facts: &Facts, (rows, columns): (i64, i64), along: bool, (m_s, n_s): (i64, i64)) -> (i64, i64, bool) {
+    let [l1, l2] = facts.caches;
+    let block = |bytes: i64, u: i64| bytes / (64 * u.min(facts.tiles[2]));
+    if along && facts.whole && rows <= READERS * m_s {
+        // A few readers of B: A as deep as fits.
+        let u = (l2 / 2 / (rows * 1024)).max(4);
+        return (u, block(l2 / 2, u), true);
+    }
+    if rows.max(columns) <= 4 {
+        // The sums stay in few blocks: seldom written, and memory is read in long runs.
+        return (64, block(l2 / 2, 64), false);
+    }
+    if columns <= 8 {
+        // A passes by once: it is multiplied soon after it was packed.
+        return (8, block(4 * l1, 8), false);
+    }
+    let u = (3 * l1 / 4 / (n_s * 1024)).max(4);
+    (u, block(l2 / 2, u), false)
+}
+
 /// What runs before anything is tuned: the largest block, a panel of B in most of the first-level cache and a block of A in half of the
-/// second. Where few blocks of A read it, B stays where it is, and a block of A is as deep as fits.
+/// second, but for thin and for small products.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    /// Blocks that read a tile in place: beyond them a copy pays.
-    const READERS: i64 = 4;
     let facts = Facts::of(space);
-    let (axis, [m, n, k]) = (facts.axis(), facts.tiles);
+    let (axis, [m, n, _]) = (facts.axis(), facts.tiles);
     let (rows, columns, along) =
         if axis == Axis::M { (m, n, !facts.transposed[1]) } else { (n, m, facts.transposed[0]) };
     let (m_s, n_s) = match (rows, columns) {
@@ -174,10 +196,7 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         (1, _) => (1, 3),
         _ => (2, 2),
     };
-    let [l1, l2] = facts.caches;
-    let in_place = along && facts.whole && rows <= READERS * m_s;
-    let u = if in_place { l2 / 2 / (rows * 1024) } else { 3 * l1 / 4 / (n_s * 1024) }.max(4);
-    let m_l = l2 / 2 / (64 * u.min(k));
+    let (u, m_l, in_place) = cut(&facts, (rows, columns), along, (m_s, n_s));
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let within = |values: &[i64], most: i64| -> Vec<Value> {
         values.iter().rev().filter(|&&x| x <= most).map(|&x| Value::Int(x)).collect()

@@ -210,6 +210,9 @@ enum Threads {
 /// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
 const ROWS: usize = 12;
 
+/// Bytes of a last-level cache of some cores. One of all cores of a large processor holds more, and takes as long as memory.
+const SHARED_BY_FEW: usize = 32 << 20;
+
 /// Bytes of a page: a processor prefetches within one.
 const PAGE: usize = 4096;
 
@@ -252,8 +255,9 @@ impl Choice {
             es: f.es,
             tile,
             pack_v: true,
-            // A panel is read from where it lies by the first tile of a block, and a few times only.
-            pack_s: !f.is_near(),
+            // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
+            // apart, takes more than a line.
+            pack_s: !f.is_near() || (!f.deep_b && tile.1 * f.es > LINE),
             broadcast: true,
             k_l: 1,
             u,
@@ -283,7 +287,10 @@ impl Choice {
             let pack_v = !f.is_contiguous(axis);
             // A processor runs ahead in long rows by itself.
             let prefetch = if f.k * f.es < PAGE / 2 { 8 } else { 0 };
-            return Self { tile, pack_v, pack_s: false, u: ALL, v_block: 256, k_s: 8, prefetch, ..common };
+            // The short operand is read for each few rows: as much of it at once as stays near.
+            let is_near = f.l3 <= SHARED_BY_FEW || short * f.k * f.es <= 3 * f.l2 / 4;
+            let u = if is_near { ALL } else { f.l2 / 2 / (short * f.es) };
+            return Self { tile, pack_v, pack_s: false, u, v_block: 256, k_s: 8, prefetch, ..common };
         }
         let tile = streaming_tile(f, short);
         let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
@@ -295,7 +302,7 @@ impl Choice {
         let (axis, tile, plain) = (self.axis, self.tile, self);
         // How many tiles across make a copy pay: lines of far memory come sooner for it, which takes them in order, than for real tiles whose
         // vectors are half a line.
-        let is_far = f.bytes() > f.l3 / 2;
+        let is_far = f.bytes() > f.l3.min(SHARED_BY_FEW) / 2;
         let is_narrow = f.is_narrow();
         let (long, _) = f.sides(axis);
         if is_far && is_narrow && long * f.es <= 2 * PAGE {
