@@ -117,11 +117,17 @@ impl Blueprint {
         [(v, &self.v), (s, &self.s)].map(|(blocks, of)| blocks.min(of.tiles()) * of.big_units * self.k.big_units * TILE)
     }
 
-    /// Bytes of a block of sums, and of those that wait.
+    /// Blocks of each side that a thread computes at most.
+    fn share(&self) -> [usize; 2] {
+        let (v, s, t) = (self.v.tiles(), self.s.tiles(), self.config.t);
+        if v >= s { [v.div_ceil(t), s] } else { [v, s.div_ceil(t)] }
+    }
+
+    /// Bytes of a block of sums, and of a thread's that wait.
     fn kept(&self) -> [usize; 2] {
         let block = self.v.big_units * self.s.big_units * TILE;
-        let blocks = self.cached()[1].min(self.s.tiles()) * self.v.tiles();
-        [block, if self.keeps() { blocks * block } else { 0 }]
+        let [v, s] = self.share();
+        [block, if self.keeps() { self.cached()[1].min(s) * v * block } else { 0 }]
     }
 
     fn own_bytes(&self) -> usize {
@@ -141,7 +147,7 @@ impl Blueprint {
         if self.config.axis == Axis::M { [a, b] } else { [b, a] }
     }
 
-    /// Blocks of each side that a thread computes: its share of the longer one.
+    /// Blocks of each side that a thread computes: its share of the side that has more.
     fn part(&self, thread: usize) -> [Range<usize>; 2] {
         let (v, s) = (0..self.v.tiles(), 0..self.s.tiles());
         if v.len() >= s.len() { [share(&v, thread, self.config.t), s] } else { [v, share(&s, thread, self.config.t)] }
@@ -246,7 +252,7 @@ impl Blueprint {
             };
             for v_block in v.blocks.clone() {
                 args.v = v.at(v_block);
-                let kept = (s_block - first[1]) * self.v.tiles() + v_block - first[0];
+                let kept = (s_block - first[1]) * self.share()[0] + v_block - first[0];
                 let at = Place { v: v_block, s: s_block, k, kept };
                 // SAFETY: the caller's contract.
                 unsafe { self.block((&mut args, in_place), at, (call, memory), (entries, runs)) };

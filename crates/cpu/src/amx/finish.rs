@@ -111,3 +111,47 @@ unsafe fn write_any<S: Copy, C: Written<S>>(sums: (*const S, usize), c: *mut C, 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turned_sums_are_the_transposed_ones() {
+        for (v, s) in [(1, 1), (2, 2), (3, 1), (1, 3)] {
+            let (wide, high) = (v * SIDE, s * SIDE);
+            let sums: Vec<i32> = (0..(wide * high) as i32).collect();
+            let mut to = vec![-1; wide * high];
+            // SAFETY: both hold a block.
+            unsafe { turn(sums.as_ptr(), to.as_mut_ptr(), (v, s)) };
+            for (i, j) in (0..wide).flat_map(|i| (0..high).map(move |j| (i, j))) {
+                assert_eq!(to[i * high + j], sums[j * wide + i], "{v} {s}: {i} {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn rounded_sums_are_those_of_plain_rust_and_nothing_else_is_written() {
+        let (stride, ldc) = (3 * SIDE, 3 * SIDE + 5);
+        // Ties to either side, numbers that round up to the next power and to infinity, and what is none.
+        let special = [0x3f80_8000, 0x3f81_8000, 0x3fff_ffff, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0001, 0x8000_0000];
+        let sums: Vec<f32> = (0..2 * stride as u32)
+            .map(|i| f32::from_bits(special.get(i as usize % 11).copied().unwrap_or(0x3e00_0000 + i * 77_777)))
+            .collect();
+        let betas = [(ScalarClass::Zero, 0.0), (ScalarClass::One, 1.0), (ScalarClass::Other, -0.5)];
+        for (rows, (beta, factor)) in (1..=stride).flat_map(|rows| betas.map(|beta| (rows, beta))) {
+            let to = Sums { rows, columns: 2, ldc, beta, factors: [1.0, factor] };
+            // Also less than normal numbers, which stay where nothing else is there.
+            let before: Vec<Bf16> = (0..2 * ldc).map(|i| Bf16((i * 997 % 0x7f80) as u16)).collect();
+            let (mut ours, mut plain) = (before.clone(), before);
+            // SAFETY: all hold two columns.
+            unsafe {
+                write_rounded((sums.as_ptr(), stride), ours.as_mut_ptr(), &to);
+                write_any((sums.as_ptr(), stride), plain.as_mut_ptr(), &to);
+            }
+            for (x, y) in ours.iter().zip(&plain) {
+                assert!(x == y || x.to_f32().is_nan() && y.to_f32().is_nan(), "{rows} {beta:?}: {x:?} {y:?}");
+            }
+        }
+    }
+}

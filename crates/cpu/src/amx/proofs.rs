@@ -16,11 +16,14 @@ prop_compose! {
         sizes in (1usize..120, 1usize..120, 1usize..700),
         pads in (0usize..3, 0usize..3, 0usize..3),
         layout in 0usize..4,
+        whole in any::<bool>(),
         types in 0usize..4,
         alpha in 0usize..2,
         beta in 0usize..3,
     ) -> GemmInput {
         let (m, n, k) = sizes;
+        // Half of the reductions are whole tiles, without which no operand is read in place.
+        let k = if whole { k.next_multiple_of(64) } else { k };
         let mut input = GemmInput::new(m, n, k, TYPES[types], Layout::ALL[layout]);
         (input.lda, input.ldb, input.ldc) = (input.lda + pads.0, input.ldb + pads.1, input.ldc + pads.2);
         input.alpha = [ScalarClass::One, ScalarClass::Other][alpha];

@@ -1,11 +1,11 @@
 //! The parameter space of the kernel, and the rules that make a configuration legal.
 //!
 //! A block of sums is `m_s` by `n_s` tiles of 16 by 16. `u` tiles of the reduction are packed at once, for `m_l` rows and `n_l` columns of C.
-//! `t` threads divide the longer side. With `axis = n` the kernel solves the transposed problem, and all other parameters are those of that
+//! `t` threads divide the side that has more blocks. With `axis = n` the kernel solves the transposed problem, and all other parameters are those of that
 //! problem: A is the operand that is woven, which is always packed, and B, with `pack_b = 0`, the one that is read in place.
 
-use super::SIDE;
 use super::tile::REGISTERS;
+use super::{ROW, SIDE};
 use crate::config::Axis;
 use crate::described::Described;
 use std::sync::OnceLock;
@@ -120,7 +120,12 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .rule("threads", Hardware, "t <= threads", "one thread a core")
         .rule("idle_threads", Guideline, "t == 1 or m * n * k >= 1000000", "only large products are worth more threads")
         .rule("split", Implementation, "t == 1 or t * 48 <= max(m, n)", "every thread has a block")
-        .rule("addresses", Implementation, "max(lda, ldb, ldc) * 4 < 2 ** 31", "distances within a block fit 31 bits")
+        .rule(
+            "workspace",
+            Hardware,
+            "t * (block_bytes + min(n_l, columns) * (64 * min(u, tiles_k) + 4 * rows)) <= memory_bytes // 2",
+            "threads pack operands, and keep sums, in memory of their own",
+        )
         .build()
 }
 
@@ -136,22 +141,34 @@ impl Facts {
     fn of(space: &BoundSpace) -> Self {
         let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
         let bytes = int("k") * int("element");
+        let tiles = |extent: i64, of: i64| (extent + of - 1).div_euclid(of).max(1);
         Self {
-            tiles: [int("m"), int("n"), bytes / 4].map(|x| (x + SIDE as i64 - 1).div_euclid(SIDE as i64).max(1)),
+            tiles: [tiles(int("m"), SIDE as i64), tiles(int("n"), SIDE as i64), tiles(bytes, ROW as i64)],
             transposed: ["transpose_a", "transpose_b"].map(|name| int(name) == 1),
             caches: ["l1d_bytes", "l2_bytes"].map(int),
-            whole: bytes % 64 == 0,
+            whole: bytes % ROW as i64 == 0,
         }
     }
 
-    /// The axis whose packing is cheaper, in cycles of a tile as they were measured on a Xeon with AMX: woven or copied as it lies, with
-    /// a transposition, and with both; tiles of sums are turned where B is woven.
+    /// Whether tiles of an operand whose rows lie along the reduction are read in place: by few blocks, or by more where the operand is long.
+    fn is_in_place(&self, (rows, columns): (i64, i64), along: bool) -> bool {
+        along && self.whole && (rows <= 8 || rows <= 32 && columns >= 4 * rows)
+    }
+
+    /// The axis by which a long operand is read in place, or whose packing is cheaper, in cycles of a tile as they were measured on a Xeon
+    /// with AMX: woven or copied as it lies, with a transposition, and with both; tiles of sums are turned where B is woven.
     fn axis(&self) -> Axis {
         const PLAIN: i64 = 24;
         const TRANSPOSED: i64 = 80;
         const BOTH: i64 = 110;
-        const TURNED: i64 = 160;
+        const TURNED: i64 = 320;
         let ([m, n, k], [a, b]) = (self.tiles, self.transposed);
+        if self.is_in_place((n, m), a) {
+            return Axis::N;
+        }
+        if self.is_in_place((m, n), !b) {
+            return Axis::M;
+        }
         let woven = |along: bool| if along { TRANSPOSED } else { PLAIN };
         let rows = |along: bool| if along { PLAIN } else { BOTH };
         let by_m = k * (m * woven(a) + n * rows(!b));
@@ -160,17 +177,14 @@ impl Facts {
     }
 }
 
-/// Blocks that read a tile in place: beyond them a copy pays.
-const READERS: i64 = 4;
-
 /// How a block of the reduction is cut by default: tiles, rows, and whether B is read in place.
-fn cut(facts: &Facts, (rows, columns): (i64, i64), along: bool, (m_s, n_s): (i64, i64)) -> (i64, i64, bool) {
+fn cut(facts: &Facts, (rows, columns): (i64, i64), along: bool, n_s: i64) -> (i64, i64, bool) {
     let [l1, l2] = facts.caches;
-    let block = |bytes: i64, u: i64| bytes / (64 * u.min(facts.tiles[2]));
-    if along && facts.whole && rows <= READERS * m_s {
-        // A few readers of B: A as deep as fits.
-        let u = (l2 / 2 / (rows * 1024)).max(4);
-        return (u, block(l2 / 2, u), true);
+    let block = |bytes: i64, u: i64| (bytes / (64 * u.min(facts.tiles[2]))).max(BLOCK[0]);
+    if facts.is_in_place((rows, columns), along) {
+        // All of A, as deep as fits.
+        let u = (l2 / (rows * 1024)).max(4);
+        return (u, (2 * SIDE as i64 * rows - 1).max(BLOCK[0]), true);
     }
     if rows.max(columns) <= 4 {
         // The sums stay in few blocks: seldom written, and memory is read in long runs.
@@ -196,7 +210,7 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         (1, _) => (1, 3),
         _ => (2, 2),
     };
-    let (u, m_l, in_place) = cut(&facts, (rows, columns), along, (m_s, n_s));
+    let (u, m_l, in_place) = cut(&facts, (rows, columns), along, n_s);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let within = |values: &[i64], most: i64| -> Vec<Value> {
         values.iter().rev().filter(|&&x| x <= most).map(|&x| Value::Int(x)).collect()
@@ -213,4 +227,59 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         "t" => descending(threads),
         _ => Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CpuAmx;
+    use super::*;
+    use crate::proofs::device;
+    use std::sync::Arc;
+    use tilewright_core::dtype::DType;
+    use tilewright_core::element::ElementTypes;
+    use tilewright_core::problem::{Bound, Problem};
+    use tilewright_ops::gemm::{GemmInput, Layout};
+
+    fn default(m: usize, n: usize, k: usize, layout: usize) -> Config {
+        let mut device = device(64, 1);
+        device
+            .facts
+            .extend([("amx_bf16", 1), ("l1d_bytes", 48 << 10), ("l2_bytes", 2 << 20)].map(|(n, x)| (n.into(), x)));
+        let input = GemmInput::new(m, n, k, ElementTypes::all(DType::Bf16), Layout::ALL[layout]);
+        let problem = Bound::new(Arc::new(CpuAmx::new()), Arc::new(device), input).unwrap();
+        let point = problem.default_point().unwrap();
+        problem.plan(&problem.space().check(&point).unwrap()).blueprint.config
+    }
+
+    const NN: usize = 0;
+    const NT: usize = 1;
+    const TN: usize = 2;
+    const TT: usize = 3;
+
+    #[test]
+    fn the_operand_that_is_cheap_to_weave_is_woven() {
+        assert_eq!(default(2000, 2000, 2000, NN).axis, Axis::M);
+        // Where both would have to be transposed, unless there is so much of C that turning it costs more.
+        assert_eq!((default(200, 200, 4000, TT).axis, default(2000, 2000, 2000, TT).axis), (Axis::N, Axis::M));
+        // Of two that lie alike, the smaller one is transposed.
+        assert_eq!((default(2560, 32, 2560, TN).axis, default(32, 2560, 2560, TN).axis), (Axis::N, Axis::M));
+        assert_eq!((default(2560, 32, 2560, NT).axis, default(32, 2560, 2560, NT).axis), (Axis::M, Axis::N));
+    }
+
+    #[test]
+    fn rows_are_read_in_place_by_few_blocks_and_where_they_are_whole() {
+        let thin = default(2560, 32, 2560, TN);
+        assert!(!thin.pack_b && thin.u == 128 && thin.m_l == 48, "{thin:?}");
+        assert!(default(2560, 32, 2559, TN).pack_b);
+        assert!(!default(2560, 320, 2560, TN).pack_b && default(2560, 640, 2560, TN).pack_b);
+    }
+
+    #[test]
+    fn blocks_of_the_reduction_follow_the_shape() {
+        let [large, thin, deep] =
+            [default(2048, 2048, 2048, NT), default(2560, 64, 2560, NN), default(64, 64, 60000, NT)];
+        assert_eq!((large.u, large.m_l), (16, 768));
+        assert_eq!((thin.u, thin.m_l), (8, 384));
+        assert_eq!(deep.u, 64);
+    }
 }

@@ -9,7 +9,7 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 const ARGS: Register = Register::RDI;
 const V: Register = Register::RAX;
-/// One for each tile of the other side.
+/// One for each tile of the other side, in the loop; the third is C's before and after it.
 const S: [Register; MOST] = [Register::RDX, Register::RSI, Register::R8];
 const COUNT: Register = Register::RCX;
 const C: Register = Register::R8;

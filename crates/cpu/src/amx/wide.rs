@@ -101,16 +101,16 @@ unsafe fn groups<const GROUP: usize>(
         let (at, to) = (source.at(first, k), panel.wrapping_add(p * tiles * TILE + r * ROW));
         let left = panels.split.extent - first;
         (first, panel) = (first + tiles * SIDE, panel.wrapping_add(panels.depth * tiles * TILE));
-        if ahead > 0 {
-            for part in 0..GROUP {
-                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(part * source.step + ahead).cast());
-            }
-        }
         for tile in 0..tiles {
             let count = (left - tile * SIDE).min(SIDE);
             let at = at.wrapping_add(tile * SIDE * bytes);
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller's contract; a prefetch is no access.
             unsafe {
+                if tile == 0 && ahead > 0 {
+                    for part in 0..GROUP {
+                        _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(part * source.step + ahead).cast());
+                    }
+                }
                 let row = if count == SIDE && there == GROUP {
                     whole_group::<GROUP>(at, source.step)
                 } else {
@@ -122,8 +122,8 @@ unsafe fn groups<const GROUP: usize>(
     }
 }
 
-/// Bytes that memory is asked for ahead of where it is read, across the reduction: some kilobytes, in whole groups of steps. None where
-/// the operand stays in the caches.
+/// Bytes that memory is asked for ahead of where it is read, along the reduction: some kilobytes, in whole groups of steps. None where the
+/// operand stays in the caches.
 fn ahead(source: &Source, panels: &Panels<'_>) -> usize {
     const BYTES: usize = 4 << 10;
     const NEAR: usize = 128 << 10;
@@ -151,7 +151,8 @@ pub(super) unsafe fn turn(from: (*const i32, usize), to: (*mut i32, usize)) {
     }
 }
 
-/// Writes a block of sums to C, rounded to bfloat16; less than normal numbers become zeros, as they do in sums of tiles.
+/// Writes a block of sums to C, rounded to bfloat16. Where nothing is added to them, less than normal numbers become zeros, as they do in
+/// sums of tiles.
 ///
 /// # Safety
 /// As for [`super::finish::write`], on a host with these vectors.
@@ -167,12 +168,14 @@ pub(super) unsafe fn write_rounded(sums: (*const f32, usize), c: *mut u16, to: &
             let (from, at) = (from.wrapping_add(i), at.wrapping_add(i));
             // SAFETY: the caller's contract; what the mask leaves out is neither read nor written.
             unsafe {
-                let mut sum = _mm512_mul_ps(alpha, _mm512_maskz_loadu_ps(mask, from));
-                if to.beta != ScalarClass::Zero {
+                let sum = _mm512_mul_ps(alpha, _mm512_maskz_loadu_ps(mask, from));
+                let rounded: __m256i = if to.beta == ScalarClass::Zero {
+                    std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(sum))
+                } else {
                     let old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, at.cast()));
-                    sum = _mm512_add_ps(_mm512_mul_ps(beta, _mm512_castsi512_ps(_mm512_slli_epi32(old, 16))), sum);
-                }
-                let rounded: __m256i = std::mem::transmute(_mm512_cvtneps_pbh(sum));
+                    let old = _mm512_castsi512_ps(_mm512_slli_epi32(old, 16));
+                    rounded(_mm512_add_ps(_mm512_mul_ps(beta, old), sum))
+                };
                 if mask == u16::MAX {
                     _mm256_storeu_si256(at.cast(), rounded);
                 } else {
@@ -182,6 +185,19 @@ pub(super) unsafe fn write_rounded(sums: (*const f32, usize), c: *mut u16, to: &
             i += SIDE;
         }
     }
+}
+
+/// To even, as [`tilewright_core::element::Bf16::from_f32`] does; what is no number stays none.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn rounded(x: __m512) -> __m256i {
+    let bits = _mm512_castps_si512(x);
+    let high = _mm512_srli_epi32(bits, 16);
+    let last = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    let even = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), last);
+    let none = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(x, x);
+    let quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
+    _mm512_cvtepi32_epi16(_mm512_mask_blend_epi32(none, _mm512_srli_epi32(even, 16), quiet))
 }
 
 /// # Safety

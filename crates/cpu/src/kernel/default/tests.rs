@@ -1,0 +1,90 @@
+use super::*;
+use crate::proofs::device;
+use tilewright_core::dtype::DType;
+use tilewright_ops::gemm::Layout;
+
+fn family(m: usize, n: usize, k: usize, layout: Layout) -> Family {
+    Facts::of(&device(64, 1), &GemmInput::new(m, n, k, DType::F32, layout)).family()
+}
+
+#[test]
+fn families_follow_the_shape() {
+    // Of a second-level cache of 512 KiB.
+    assert_eq!(family(2048, 2048, 2048, Layout::Nt), Family::Large);
+    assert_eq!(family(2560, 16, 2560, Layout::Nn), Family::Skinny);
+    assert_eq!(family(16, 2560, 2560, Layout::Tn), Family::Skinny);
+    assert_eq!(family(64, 64, 60_000, Layout::Nt), Family::Deep);
+    assert_eq!(family(4096, 4096, 32, Layout::Nt), Family::Flat);
+    assert_eq!(family(8191, 17, 31, Layout::Tn), Family::Flat);
+    assert_eq!(family(100, 100, 100, Layout::Tt), Family::Medium);
+}
+
+#[test]
+fn the_long_operand_of_a_skinny_product_is_never_packed() {
+    for (m, n) in [(4000, 8), (8, 4000)] {
+        for layout in Layout::ALL {
+            let input = GemmInput::new(m, n, 3000, DType::F64, layout);
+            let choice = Choice::of(&Facts::of(&device(32, 1), &input));
+            let vectors_along_long = (choice.axis == Axis::M) == (m > n);
+            let packs_long = if vectors_along_long { choice.pack_v } else { choice.pack_s };
+            assert!(!packs_long, "{m} {n} {layout}: {choice:?}");
+        }
+    }
+}
+
+#[test]
+fn columns_of_a_deep_product_that_share_lines_are_read_from_end_to_end() {
+    let choice = |vec_max: i64, m: usize, k: usize, layout: Layout, lda: usize| {
+        let mut input = GemmInput::new(m, 17, k, DType::F32, layout);
+        input.lda = input.lda.max(lda);
+        Choice::of(&Facts::of(&device(vec_max, 1), &input))
+    };
+    let (far, near) = (choice(32, 87, 32_768, Layout::Nt, 0), choice(32, 87, 4000, Layout::Nt, 0));
+    assert!(far.broadcast && near.broadcast && far.v_block >= 87);
+    assert_eq!((far.prefetch, near.prefetch, choice(32, 87, 32_768, Layout::Nn, 0).prefetch), (8, 0, 0));
+    assert!(choice(32, 64, 32_768, Layout::Nt, 87).broadcast, "columns of whole lines that do not begin with one");
+    // Whole lines, columns of whole lines apart, a single panel, rows along k, and vectors that are lines.
+    let others = [(32, 64, Layout::Nt, 0), (32, 15, Layout::Nt, 0), (32, 87, Layout::Tn, 0), (64, 87, Layout::Nt, 0)];
+    for (vec_max, m, layout, lda) in others.into_iter().chain([(32, 87, Layout::Nt, 96)]) {
+        assert!(!choice(vec_max, m, 32_768, layout, lda).broadcast, "{vec_max} {m} {layout} {lda}");
+    }
+    let converted = GemmInput::new(87, 17, 32_768, DType::Bf16, Layout::Nt);
+    assert!(!Choice::of(&Facts::of(&device(32, 1), &converted)).broadcast);
+}
+
+#[test]
+fn tiles_fit_the_registers_and_divide_small_sides_evenly() {
+    let input = GemmInput::new(64, 64, 64, DType::F32, Layout::Nn);
+    let (wide, narrow) = (Facts::of(&device(64, 1), &input), Facts::of(&device(32, 1), &input));
+    // 16 columns are two tiles of 8, as they are of 9, and both are wider along vectors than one of 16.
+    assert_eq!(best_tile(&wide, ALL, 16), (3, 9));
+    assert_eq!(best_tile(&wide, ALL, ALL).0 * best_tile(&wide, ALL, ALL).1, 28);
+    let (vecs, n_s) = best_tile(&narrow, ALL, ALL);
+    assert!(vecs * n_s <= 12, "{vecs} {n_s}");
+}
+
+#[test]
+fn a_cache_of_all_cores_is_taken_for_memory() {
+    let choice = |l3: i64, (m, n, k): (usize, usize, usize), layout| {
+        let mut device = device(64, 1);
+        device.facts.extend([("l2_bytes", 2 << 20), ("l3_bytes", l3)].map(|(name, x)| (name.to_owned(), x)));
+        Choice::of(&Facts::of(&device, &GemmInput::new(m, n, k, DType::F64, layout)))
+    };
+    // 52 MB, of which a few columns beside many are read at once, and the short operand's 2.6 MB.
+    let [own, shared] = [64 << 20, 480 << 20].map(|l3| choice(l3, (2560, 32, 2560), Layout::Nn));
+    assert_eq!((shared.u, shared.broadcast), (32, false), "{shared:?}");
+    assert_eq!((own.u, own.broadcast), (32, false), "{own:?}");
+    let [own, shared] = [32 << 20, 480 << 20].map(|l3| choice(l3, (2560, 128, 2560), Layout::Tn).u);
+    assert_eq!((own, shared), (ALL, 1024));
+    // 10 MB are in either.
+    let [own, shared] = [32 << 20, 480 << 20].map(|l3| choice(l3, (1280, 32, 1024), Layout::Nn));
+    assert_eq!((own.u, own.broadcast), (shared.u, shared.broadcast));
+}
+
+#[test]
+fn steps_that_take_more_than_a_line_are_packed() {
+    let packs =
+        |dtype, layout| Choice::large(&Facts::of(&device(64, 1), &GemmInput::new(200, 200, 200, dtype, layout))).pack_s;
+    assert!(packs(DType::F64, Layout::Nt));
+    assert!(!packs(DType::F64, Layout::Nn) && !packs(DType::F32, Layout::Nt));
+}
