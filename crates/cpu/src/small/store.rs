@@ -43,22 +43,21 @@ impl Generator<'_> {
         }
     }
 
-    pub(super) fn store_along(&mut self, v: &VTile, regs: &Registers, disp: i64) {
+    /// Adds what C held to all accumulators before any is written: part of a vector that is loaded behind the store of the column before,
+    /// in whose vector it lies, waits until that has left for the cache.
+    fn add_along(&mut self, v: &VTile, regs: &Registers, disp: i64) {
         let (free, beta) = (self.free(regs), self.b.input.beta);
-        let [factor, mask, loaded] = [free, free + 1, free + 2];
-        self.scale(v, regs, factor);
+        let [factor, loaded] = [free, free + 2];
         let widest = v.pieces.first().map_or(Width::X, |p| p.width);
         if beta == ScalarClass::Other {
             self.op2_load(self.isa.broadcast(widest), reg(widest, factor), mem(CONSTANTS, BETA));
         }
         for j in 0..regs.s {
             for (i, piece) in v.pieces.iter().enumerate() {
-                let number = regs.acc(0, j, i);
-                let (width, acc) = (piece.width, reg(piece.width, number));
-                let at = place(disp + j as i64 * self.b.c_s + piece.start as i64 * self.b.es());
+                let (width, acc) = (piece.width, reg(piece.width, regs.acc(0, j, i)));
+                let at = place(self.along(piece, disp, j));
                 let whole = piece.valid == self.isa.lanes(width);
                 match beta {
-                    ScalarClass::Zero => {}
                     ScalarClass::One if whole => self.e.op3_load(self.isa.add(width), acc, acc, at),
                     ScalarClass::Other if whole => self.e.op3_load(self.isa.fma(width), acc, reg(width, factor), at),
                     beta => {
@@ -71,8 +70,27 @@ impl Generator<'_> {
                         }
                     }
                 }
-                self.store_piece(piece, at, number, mask);
-                self.prefetch_c(disp + j as i64 * self.b.c_s + piece.start as i64 * self.b.es());
+            }
+        }
+    }
+
+    /// Where column `j` of a piece of a tile lies.
+    fn along(&self, piece: &Piece, disp: i64, j: usize) -> i64 {
+        disp + j as i64 * self.b.c_s + piece.start as i64 * self.b.es()
+    }
+
+    pub(super) fn store_along(&mut self, v: &VTile, regs: &Registers, disp: i64) {
+        let free = self.free(regs);
+        let [factor, mask] = [free, free + 1];
+        self.scale(v, regs, factor);
+        if self.b.input.beta != ScalarClass::Zero {
+            self.add_along(v, regs, disp);
+        }
+        for j in 0..regs.s {
+            for (i, piece) in v.pieces.iter().enumerate() {
+                let at = self.along(piece, disp, j);
+                self.store_piece(piece, place(at), regs.acc(0, j, i), mask);
+                self.prefetch_c(at);
             }
         }
     }
