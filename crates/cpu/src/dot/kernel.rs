@@ -29,7 +29,8 @@ pub struct DotPlan {
 const THIN: usize = 64;
 
 /// Reductions for which no other kernel comes near, beside all of a long vector and a matrix: where C has a side that fills less than three
-/// quarters of a vector, or where it is no more than so many elements either way and the reduction is very long.
+/// quarters of a vector, or where it is no more than so many elements either way and the reduction is very long. Where a vector is a line,
+/// its lanes take so long to be summed that as many vectors of k are wanted as the side has elements.
 const LONG: usize = 64;
 const VERY_LONG: usize = 1000;
 const LITTLE: usize = 32;
@@ -116,7 +117,12 @@ impl Kernel for CpuDot {
         let vector = device.fact("vec_max").map_or(16, |bytes| bytes as usize);
         let lanes = vector / input.dtype().size();
         let (short, long) = (input.m.min(input.n), input.m.max(input.n));
-        let few = (short <= 1 && long > LITTLE) || (4 * short <= 3 * lanes && input.k >= LONG);
+        let few = if vector < LINE {
+            (short <= 1 && long > LITTLE) || (4 * short <= 3 * lanes && input.k >= LONG)
+        } else {
+            let enough = input.k >= (lanes / 2).max(lanes * short.saturating_sub(1));
+            4 * short <= 3 * lanes && enough && (long > LITTLE || input.k >= LONG)
+        };
         let cache = device.fact("l2_bytes").map_or(512 << 10, |bytes| bytes as usize);
         let bytes = (short + long).saturating_mul(input.k * input.dtype().size());
         let last = device.fact("l3_bytes").map_or(0, |bytes| bytes as usize);

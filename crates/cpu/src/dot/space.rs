@@ -138,9 +138,10 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let (t, rows) = (int("threads"), m >= n);
     let is_cut = if rows { n > n_s } else { m > m_s };
-    // The narrowest vector that holds a column of k.
+    // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
     let reduction = int("k") * int("element");
-    let narrow = [16, 32].into_iter().filter(|vec| reduction <= *vec);
+    let fits = |vec: &i64| reduction <= *vec || (int("vec_max") >= 64 && reduction < 64);
+    let narrow = [16, 32].into_iter().filter(fits);
     // A processor runs ahead in long rows by itself; and where C has two rows and columns or more, asking for the next tile was slower.
     let prefetch = i64::from(m.min(n) == 1 && reduction <= SHORT_ROW);
     space.preferred_point(|param| match &*param.name {

@@ -51,8 +51,9 @@ struct Facts {
     aligned: bool,
     /// Rows of the longer operand, as it lies along k, that are read side by side.
     rows: usize,
-    /// Bytes from a row or column of A to the next.
+    /// Bytes from a row or column of A to the next, and from a column of C to the next.
     pitch_a: usize,
+    pitch_c: usize,
     /// Whether operands can be read where they lie: narrow ones are converted when they are packed.
     in_place: bool,
 }
@@ -85,6 +86,7 @@ impl Facts {
             aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
             rows: rows(pitch, l1),
             pitch_a: es * input.lda,
+            pitch_c: es * input.ldc,
             in_place: Kind::of(input.dtype()) != Kind::Narrow,
         }
     }
@@ -116,14 +118,22 @@ impl Facts {
         let cycles = |axis: Axis| {
             let (v, s) = self.sides(axis);
             let multiplied = tile_cycles(self, v, s, best_tile(self, v, s)) * self.k as f64;
-            let line = LINE / self.es;
-            let packed =
-                if self.is_contiguous(axis) { 0.0 } else { gathered * (v * self.k.max(line) * self.es) as f64 };
-            let stored = if axis == Axis::M { 0.0 } else { TRANSPOSED * (v * s * self.es) as f64 };
+            // Of rows of less than a line; half of it where a vector takes a line at once.
+            let least = if self.is_narrow() { LINE } else { LINE / 2 };
+            let read = self.k.max(least / self.es) * self.es;
+            let packed = if self.is_contiguous(axis) { 0.0 } else { gathered * (v * read) as f64 };
+            let stored = if axis == Axis::M { 0.0 } else { self.transposed() * (v * s * self.es) as f64 };
             let stalled = if axis == Axis::M && !self.writes_only && v < self.lanes { STALLED * s as f64 } else { 0.0 };
             multiplied + packed + stored + stalled
         };
         if cycles(Axis::N) < cycles(Axis::M) { Axis::N } else { Axis::M }
+    }
+
+    /// Cycles of transposing a byte of C and writing it: some elements of each column at a time, which leave the first-level cache before the
+    /// next ones where all columns fall into one set of it.
+    fn transposed(&self) -> f64 {
+        let ways = (self.l1 / PAGE).max(1);
+        if self.n > ways && is_one_set(self.pitch_c, ways) { TRANSPOSED_FAR } else { TRANSPOSED }
     }
 
     fn registers(&self) -> usize {
@@ -219,8 +229,13 @@ const PAGE: usize = 4096;
 /// Rows that are read side by side: as many as a first-level cache has ways, which a page each, where they all fall into one set of it.
 fn rows(pitch: usize, l1: usize) -> usize {
     let ways = (l1 / PAGE).max(1);
+    if is_one_set(pitch, ways) { ROWS.min(ways) } else { ROWS }
+}
+
+/// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
+fn is_one_set(pitch: usize, ways: usize) -> bool {
     let apart = (pitch % PAGE).min(PAGE - pitch % PAGE);
-    if apart * ways < LINE { ROWS.min(ways) } else { ROWS }
+    apart * ways < LINE
 }
 
 /// Beyond all values of a parameter.
@@ -299,7 +314,7 @@ impl Choice {
 
     /// A long operand whose steps of k lie one after the other, beside a short one that stays.
     fn streaming(self, f: &Facts, short: usize) -> Self {
-        let (axis, tile, plain) = (self.axis, self.tile, self);
+        let (axis, tile, near_steps, plain) = (self.axis, self.tile, self.near_steps(short), self);
         // How many tiles across make a copy pay: lines of far memory come sooner for it, which takes them in order, than for real tiles whose
         // vectors are half a line.
         let is_far = f.bytes() > f.l3.min(SHARED_BY_FEW) / 2;
@@ -321,18 +336,27 @@ impl Choice {
         if !is_far {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
-            let u = match axis {
-                Axis::N => 128,
-                Axis::M if short > 2 * ROWS => 64,
-                Axis::M => 32,
-            };
-            return Self { pack_v: false, broadcast: true, u, v_block: 4096, k_s: 4, prefetch: 0, ..plain };
+            let near = Self { pack_v: false, u: near_steps, v_block: 4096, k_s: 4, ..plain };
+            if f.l3 > SHARED_BY_FEW && short >= 8 {
+                // That cache takes about as long as memory, and there is enough to do behind what is asked for early.
+                return Self { pack_s: false, prefetch: 32, ..near };
+            }
+            return Self { broadcast: true, prefetch: 0, ..near };
         }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
         // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors.
         let most = if is_narrow { 512 } else { 64 };
         let u = if axis == Axis::M || short <= 4 { 32 } else { most };
         Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
+    }
+
+    /// Steps of k that are read side by side from a last-level cache.
+    fn near_steps(&self, short: usize) -> usize {
+        match self.axis {
+            Axis::N => 128,
+            Axis::M if short > 2 * ROWS => 64,
+            Axis::M => 32,
+        }
     }
 
     /// Nothing is used often enough for a copy, where vectors can be loaded without one.
@@ -417,8 +441,10 @@ impl Choice {
     }
 }
 
-/// Cycles of transposing a byte of a tile of C, and one of an operand, whose rows lie apart; the latter where vectors are less than a line.
+/// Cycles of transposing a byte of a tile of C, where its columns share a set of the cache, and a byte of an operand whose rows lie apart;
+/// the last where vectors are less than a line.
 const TRANSPOSED: f64 = 0.07;
+const TRANSPOSED_FAR: f64 = 0.5;
 const GATHERED: f64 = 0.15;
 const GATHERED_NARROW: f64 = 0.2;
 

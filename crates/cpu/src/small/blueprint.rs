@@ -130,9 +130,9 @@ impl Blueprint {
         if self.packs() { self.panel() * self.config.t + ALIGN } else { 0 }
     }
 
-    /// Whether C has neighbours along vectors.
+    /// Whether C has neighbours along vectors: also its only row does, whose elements lie one after the other.
     pub(super) fn stores_along(&self) -> bool {
-        !self.swapped
+        !self.swapped || (self.input.m == 1 && self.c_v == self.es())
     }
 
     /// Vectors of host memory that the code needs, in bytes.

@@ -179,6 +179,7 @@ impl Shape {
         // A panel and what it is made of, beside each other in the first-level cache.
         let panel = 2 * t.vec * t.vectors.min(rows.div_ceil(t.lanes)) * self.k;
         let far = if panel > self.l1 / 2 { FAR } else { 0.0 };
+        let sum = if t.along_n { sum } else { sum - self.narrower(t) };
         sum + if self.packs(t) { PANEL + units * self.k as f64 * (self.transposed(t) + far) } else { 0.0 }
     }
 
@@ -196,7 +197,18 @@ impl Shape {
         let beside = (1.0 + AHEAD / (k.max(1.0) * instructions)).min(tiles);
         let waits = LATENCY * k / sets / beside;
         let sums = (sets - 1.0) * vectors * wide / UNITS;
-        (k * step).max(waits) + sums + self.store(t, vectors, wide) + TILE
+        let (multiplied, stored) = ((k * step).max(waits), self.store(t, vectors, wide));
+        // Plain stores of vectors that are lines take turns with the multiply-adds of the next tile; what is transposed first needs the same
+        // units as these.
+        let both = if self.across(t) || self.vec_max < LINE { multiplied + stored } else { multiplied.max(stored) };
+        both + sums + TILE
+    }
+
+    /// Cycles that writing C takes less because the end of each column is a narrower vector, which lies in two lines less often.
+    fn narrower(&self, t: &Tiling) -> f64 {
+        let end = self.m % t.lanes * self.element;
+        let narrow = [16, 32].into_iter().find(|vec| (1..=*vec).contains(&end)).unwrap_or(t.vec).min(t.vec);
+        self.n as f64 * (self.crossings(t.vec, self.ld[2]) - self.crossings(narrow, self.ld[2]))
     }
 
     /// Instructions of a product whose tiles have code of their own.
@@ -215,13 +227,20 @@ impl Shape {
 
     /// Cycles of writing a tile: a vector each, or the elements of four, two or one vectors together.
     fn store(&self, t: &Tiling, vectors: f64, wide: f64) -> f64 {
-        if !t.along_n {
-            return vectors * wide * (1.0 + self.crossings(t.vec, self.ld[2]));
+        if !self.across(t) {
+            return vectors * wide * (1.0 + if t.along_n { 0.0 } else { self.crossings(t.vec, self.ld[2]) });
         }
         let most = 16 / self.element;
         let (whole, rest) = ((wide as usize / most) as f64, wide as usize % most);
         let lanes = t.lanes as f64;
-        vectors * lanes * (whole / 1.5 + rest.div_ceil(2) as f64 * 1.5)
+        // The shortest vectors need not be taken apart before, for which a core whose vectors are lines has one unit.
+        let part = if t.vec == 16 && self.vec_max >= LINE { 0.5 } else { 1.5 };
+        vectors * lanes * (whole / 1.5 + rest.div_ceil(2) as f64 * part)
+    }
+
+    /// Whether C is transposed when it is written.
+    fn across(&self, t: &Tiling) -> bool {
+        t.along_n && !(self.m == 1 && self.ld[2] == 1)
     }
 
     /// Cycles of transposing a vector of a step.

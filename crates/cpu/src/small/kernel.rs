@@ -4,6 +4,7 @@ use super::blueprint::{self, Blueprint};
 use super::default;
 use super::host::HostSmall;
 use super::space::{Config, description};
+use crate::LINE;
 use crate::codegen::vector::Width;
 use crate::kernel::THREADED;
 use std::sync::Arc;
@@ -20,13 +21,20 @@ use tilewright_ops::gemm::{Gemm, GemmInput};
 /// Above what `gemm.cpu-dot` says of all that it is made for.
 const BEFORE_DOT: f64 = 3.0;
 
-/// Whether a matrix has so few elements in each row that a vector is multiplied by that summing the lanes of a dot product takes longer than
-/// transposing them: one vector and a half, as measured where a vector of 32 bytes holds eight.
+/// Whether reductions are so short that summing the lanes of dot products takes longer than transposing an operand: one vector and a half
+/// where a vector of 32 bytes holds eight, of products with a vector alone; where a vector is a line, as many vectors of k as the shorter
+/// side of C has elements.
 fn is_brief(device: &DeviceSpec, input: &GemmInput) -> bool {
-    let lanes = device.fact("vec_max").map_or(16, |bytes| bytes as usize) / input.dtype().size();
+    let vector = device.fact("vec_max").map_or(16, |bytes| bytes as usize);
+    let (lanes, short) = (vector / input.dtype().size(), input.m.min(input.n));
+    if vector >= LINE {
+        let a_along_k = input.layout.a_transposed() || (input.m == 1 && input.lda == 1);
+        let b_along_k = !input.layout.b_transposed() || (input.n == 1 && input.ldb == 1);
+        return a_along_k && b_along_k && input.k <= lanes * short;
+    }
     // Rows of the other kind of matrix lie along the result, which a sum of its rows is made of.
     let sums_rows = if input.m == 1 { input.layout.b_transposed() } else { !input.layout.a_transposed() };
-    let is_vector = input.m.min(input.n) == 1 && !sums_rows;
+    let is_vector = short == 1 && !sums_rows;
     lanes == 8 && input.dtype() == DType::F32 && is_vector && 2 * input.k <= 3 * lanes
 }
 
@@ -140,7 +148,11 @@ mod tests {
         assert_eq!(leading(32, [1, 500, 8], Layout::Nn), "small");
         assert_eq!(leading(32, [500, 1, 12], Layout::Tn), "small");
         assert_eq!(leading(32, [500, 1, 13], Layout::Tn), "dot");
-        assert_eq!(leading(64, [1, 500, 8], Layout::Nn), "dot");
+        // Of lines: as many vectors of k as C has rows, and a vector is read once either way.
+        assert_eq!(leading(64, [1, 500, 16], Layout::Nn), "small");
+        assert_eq!(leading(64, [1, 500, 17], Layout::Nn), "dot");
+        assert_eq!(leading(64, [3, 500, 48], Layout::Tn), "small");
+        assert_eq!(leading(64, [3, 500, 49], Layout::Tn), "dot");
         // Where rows lie along the result there are no sums of lanes to be spared.
         assert_eq!(leading(32, [3000, 1, 7], Layout::Nn), "axpy");
     }

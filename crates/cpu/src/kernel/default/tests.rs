@@ -76,9 +76,25 @@ fn a_cache_of_all_cores_is_taken_for_memory() {
     assert_eq!((own.u, own.broadcast), (32, false), "{own:?}");
     let [own, shared] = [32 << 20, 480 << 20].map(|l3| choice(l3, (2560, 128, 2560), Layout::Tn).u);
     assert_eq!((own, shared), (ALL, 1024));
-    // 10 MB are in either.
+    // 10 MB are in either, but one of them is far enough to ask for what comes next.
     let [own, shared] = [32 << 20, 480 << 20].map(|l3| choice(l3, (1280, 32, 1024), Layout::Nn));
-    assert_eq!((own.u, own.broadcast), (shared.u, shared.broadcast));
+    assert_eq!((own.u, own.broadcast, own.prefetch), (shared.u, true, 0));
+    assert_eq!((shared.broadcast, shared.pack_s, shared.prefetch), (false, false, 32));
+    let few = choice(480 << 20, (1280, 4, 1024), Layout::Nn);
+    assert_eq!((few.broadcast, few.prefetch), (true, 0), "too little to do behind a prefetch");
+}
+
+#[test]
+fn columns_of_c_that_share_a_set_are_not_written_side_by_side() {
+    // 32 columns, a multiple of the page size apart or not, which would be written some elements of each at a time.
+    let axis = |n, ldc: usize| {
+        let mut input = GemmInput::new(4000, n, 24, DType::F32, Layout::Tt);
+        input.ldc = ldc;
+        Choice::of(&Facts::of(&device(64, 1), &input)).axis
+    };
+    assert_eq!([axis(32, 4000), axis(32, 4096), axis(32, 8191)], [Axis::N, Axis::M, Axis::M]);
+    // So few stay in the cache.
+    assert_eq!([axis(8, 4000), axis(8, 4096)], [Axis::N, Axis::N]);
 }
 
 #[test]
