@@ -251,7 +251,9 @@ impl Choice {
             Family::Flat => Self::flat(f),
         };
         let (v, s) = f.sides(choice.axis);
-        let vec = f.vec(v);
+        // Lines are taken apart to be written to a few columns of C, which takes as long as what little is multiplied.
+        let is_taken_apart = choice.axis == Axis::N && f.k < 16 && (2..=3).contains(&s) && v > f.lanes;
+        let vec = if is_taken_apart { f.vec(v).min(LINE / 2) } else { f.vec(v) };
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
         let work = [f.n, f.k, f.products, f.parts * f.parts, (f.es / f.parts).div_ceil(4)]
             .into_iter()

@@ -28,16 +28,18 @@ const GATHERED: f64 = 7.0;
 const TILE: f64 = 4.0;
 /// Cycles until what was written to a panel can be loaded from it.
 const PANEL: f64 = 20.0;
-/// Cycles of a vector that a panel of half the first-level cache or more takes beside: written to the second-level one, and read again.
+/// Cycles of a vector that a panel of half the first-level cache or more takes beside: written to the second-level one, and read again. Of a
+/// line, with a panel and what it is made of in more than that cache.
 const FAR: f64 = 1.0;
+const FAR_LINE: f64 = 2.0;
 /// Cycles for which a vector that lies in two lines holds the others up, on a core whose vectors are half a line.
 const LATE: f64 = 0.3;
 
 /// Of an input that was straightened.
 pub(super) fn default_point(input: &GemmInput, space: &BoundSpace) -> Option<Point> {
     let shape = Shape::of(input, space);
-    let writes = writes_columns(input);
-    let in_runs = |shape: &Shape| (writes && shape.a_along).then(|| shape.in_long_runs());
+    let writes = writes_columns(input) || shape.as_ref().is_some_and(Shape::writes_runs);
+    let in_runs = |shape: &Shape| (writes && (shape.a_along || shape.vec_max >= LINE)).then(|| shape.in_long_runs());
     let best = shape.as_ref().and_then(|shape| in_runs(shape).or_else(|| shape.best()));
     let shares = shape.iter().zip(&best).any(|(shape, tiling)| shape.code(tiling) > SHARED);
     let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
@@ -125,6 +127,12 @@ impl Shape {
         best.map(|(_, tiling)| tiling)
     }
 
+    /// The same where a vector is a line: of any C beyond the first-level cache whose columns have as many vectors as a tile may.
+    fn writes_runs(&self) -> bool {
+        let column = self.m * self.element;
+        self.vec_max >= LINE && self.k < WRITTEN_K && column >= 4 * self.vec_max && column * self.n >= self.l1
+    }
+
     /// Of as many vectors as there may be side by side: a tile writes long runs of each column.
     fn in_long_runs(&self) -> Tiling {
         let (vec, n_s) = (self.vec_max, if self.vec_max >= 64 { 6 } else { 3 });
@@ -178,7 +186,8 @@ impl Shape {
         let units = rows.div_ceil(t.lanes) as f64;
         // A panel and what it is made of, beside each other in the first-level cache.
         let panel = 2 * t.vec * t.vectors.min(rows.div_ceil(t.lanes)) * self.k;
-        let far = if panel > self.l1 / 2 { FAR } else { 0.0 };
+        let (most, each) = if self.vec_max < LINE { (self.l1 / 2, FAR) } else { (self.l1, FAR_LINE) };
+        let far = if panel > most { each } else { 0.0 };
         let sum = if t.along_n { sum } else { sum - self.narrower(t) };
         sum + if self.packs(t) { PANEL + units * self.k as f64 * (self.transposed(t) + far) } else { 0.0 }
     }
