@@ -51,8 +51,9 @@ struct Facts {
     aligned: bool,
     /// Rows of the longer operand, as it lies along k, that are read side by side.
     rows: usize,
-    /// Bytes from a row or column of A to the next, and from a column of C to the next.
+    /// Bytes from a row or column of A to the next, of B, and from a column of C to the next.
     pitch_a: usize,
+    pitch_b: usize,
     pitch_c: usize,
     /// Whether operands can be read where they lie: narrow ones are converted when they are packed.
     in_place: bool,
@@ -86,6 +87,7 @@ impl Facts {
             aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
             rows: rows(pitch, l1),
             pitch_a: es * input.lda,
+            pitch_b: es * input.ldb,
             pitch_c: es * input.ldc,
             in_place: Kind::of(input.dtype()) != Kind::Narrow,
         }
@@ -346,8 +348,16 @@ impl Choice {
             return Self { broadcast: true, prefetch: 0, ..near };
         }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
-        // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors.
-        let most = if is_narrow { 512 } else { 64 };
+        // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors, and less where each step
+        // begins elsewhere in a line, so that panels share lines.
+        let shares_lines = !f.pitch_b.is_multiple_of(LINE);
+        let most = if is_narrow {
+            512
+        } else if shares_lines {
+            32
+        } else {
+            64
+        };
         let u = if axis == Axis::M || short <= 4 { 32 } else { most };
         Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
     }
