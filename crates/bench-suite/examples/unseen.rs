@@ -3,8 +3,8 @@
 //!
 //! After `tilewright tune gemm --threads THREADS`. For each input that is drawn, the default, the first choice of the model, the answer
 //! without timing (one or the other), the answer with the model's twenty best timed, and the answer with six seconds of looking around
-//! are timed beside the best of a search of so many seconds, in interleaved rounds. All but the default are what `tilewright plan`
-//! answers, with the stored selector and the stored models. A fraction is the time of the fastest of them all by that of an answer.
+//! are timed beside the best of a search of so many seconds, in interleaved rounds. The last four are what `tilewright plan`
+//! answers, with the stored selector and the stored models; the model's first choice is what it would without the default to fall back on. A fraction is the time of the fastest of them all by that of an answer.
 
 #[path = "random_best/outcome.rs"]
 mod outcome;
@@ -26,7 +26,7 @@ use tilewright_core::space::{Config, Point};
 use tilewright_runtime::Live;
 use tilewright_runtime::paired::{PairedSettings, compare};
 use tilewright_runtime::plan::PlanSettings;
-use tilewright_runtime::store::Home;
+use tilewright_runtime::store::{Home, ProfileStore};
 
 /// What is compared, and the time that each may take beside the ranking; the last is the search that stands for the best known.
 const NAMES: [&str; 6] = ["default", "model", "no timing", "top 20", "6 s", "search"];
@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kernels: Vec<Arc<dyn AnyKernel>> = kernels.variants("gemm", DeviceKind::Cpu)?.into_iter().cloned().collect();
 
     let (home, search) = (Home::from_environment()?, Duration::from_secs_f64(seconds));
+    let stored = ProfileStore::new(home.profiles());
     let mut bench = Bench { measure: Live::new(DeviceName::Cpu.open(Some(threads))?), home, kernels, search, seed };
     // Far from the seeds that campaigns draw their inputs with.
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x72a4_d05e_a7c4);
@@ -48,6 +49,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut all: [Vec<f64>; NAMES.len()] = Default::default();
     for _ in 0..inputs {
         let words = bench.kernels[0].draw(&fixed, &limits, &mut || rng.random())?;
+        if stored.find(&bench.kernels[0].id(), bench.measure.spec(), &words)?.best.is_none() {
+            return Err("no profile for this many threads: run `tilewright tune gemm` with them first".into());
+        }
         let (fractions, best) = bench.fractions(&words)?;
         let told: Vec<String> = NAMES.iter().zip(fractions).map(|(name, f)| format!("{name} {f:.3}")).collect();
         println!("{}: {words}\n    {best}", told.join(", "));

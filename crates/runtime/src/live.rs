@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::id::{ComputationId, KernelId};
-use tilewright_core::measurement::{Measurement, Timing};
+use tilewright_core::measurement::{FailureKind, Measurement, Timing};
 use tilewright_core::problem::{Measure, MeasureError, Problem};
 use tilewright_core::program::{Program, Step};
 use tilewright_core::space::{Config, Point};
@@ -27,8 +27,9 @@ pub struct Live<D> {
     seed: u64,
     /// The input that was measured last.
     latest: Option<(ComputationId, Config)>,
-    /// Whether the device holds its data.
+    /// Whether the device holds its data, and whether nothing has run on them yet.
     is_held: bool,
+    is_untouched: bool,
     /// The kernel that was measured last, and whether its threads may still spin.
     before: Option<(KernelId, bool)>,
     programs: Programs,
@@ -38,7 +39,7 @@ impl<D: Device> Live<D> {
     /// Measures on a device; a reference to one will do.
     pub fn new(device: D) -> Self {
         let (latest, before, programs) = (None, None, Programs::keeping(PROGRAMS_KEPT));
-        Self { device, seed: 0, latest, is_held: false, before, programs }
+        Self { device, seed: 0, latest, is_held: false, is_untouched: false, before, programs }
     }
 
     /// The seed of the data that is timed on.
@@ -56,28 +57,32 @@ impl<D: Device> Live<D> {
 }
 
 impl<D: Device> Live<D> {
-    /// Right behind another kernel, whose threads may still spin, those of this one may be asleep: with several threads, spinning is
-    /// waited for, and the kernel runs for a moment that is not counted.
-    fn change_over(&mut self, kernel: KernelId, program: &Program, timing: &Timing) -> Result<(), MeasureError> {
+    /// Whether it is another kernel that was measured last, behind whose threads, which may still spin, those of this one may be asleep.
+    /// Spinning is waited for.
+    fn changes_over(&mut self, kernel: KernelId, program: &Program) -> bool {
         let spins = program.steps.iter().any(|step| matches!(step, Step::Host(code) if code.leaves_threads_spinning()));
         let before = self.before.replace((kernel.clone(), spins));
         let spec = self.device.spec();
         let is_shared = spec.kind == DeviceKind::Cpu && spec.fact("threads").is_some_and(|threads| threads > 1);
         let Some((other, was_spinning)) = before.filter(|(other, _)| is_shared && *other != kernel) else {
-            return Ok(());
+            return false;
         };
         tracing::trace!(%other, %kernel, "another kernel");
         if was_spinning {
             settle();
         }
-        self.run_for_a_moment(program, timing)
+        true
     }
 
+    /// Runs without counting. What takes too long is judged when it is timed.
     fn run_for_a_moment(&mut self, program: &Program, timing: &Timing) -> Result<(), MeasureError> {
         let (max_repeats, max_time) = AWAKE;
         let moment =
             Timing { min_repeats: 1, max_repeats, max_time, relative_error: 0.0, batch: None, ..timing.clone() };
-        self.device.time(program, &moment).map(drop)
+        match self.device.time(program, &moment) {
+            Err(MeasureError::Failed(failure)) if failure.kind == FailureKind::CutOff => Ok(()),
+            found => found.map(drop),
+        }
     }
 }
 
@@ -99,12 +104,13 @@ impl<D: Device> Measure for Live<D> {
         if !self.is_held {
             self.device.upload(&problem.data(self.seed))?;
             self.is_held = true;
-            if self.device.spec().kind == DeviceKind::Cpu {
-                // Caches and page tables know nothing of the data: whatever is timed first, often the default, would seem slower than it is.
-                self.run_for_a_moment(&program, timing)?;
-            }
+            // Caches and page tables know nothing of the data: whatever is timed first, often the default, would seem slower than it is.
+            self.is_untouched = self.device.spec().kind == DeviceKind::Cpu;
         }
-        self.change_over(problem.kernel(), &program, timing)?;
+        if self.changes_over(problem.kernel(), &program) || self.is_untouched {
+            self.run_for_a_moment(&program, timing)?;
+            self.is_untouched = false;
+        }
         self.device.time(&program, timing)
     }
 

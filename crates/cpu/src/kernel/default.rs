@@ -135,7 +135,7 @@ impl Facts {
     /// next ones where all columns fall into one set of it.
     fn transposed(&self) -> f64 {
         let ways = (self.l1 / PAGE).max(1);
-        if self.n > ways && is_one_set(self.pitch_c, ways) { TRANSPOSED_FAR } else { TRANSPOSED }
+        if !self.is_narrow() && self.n > ways && is_one_set(self.pitch_c, ways) { TRANSPOSED_FAR } else { TRANSPOSED }
     }
 
     fn registers(&self) -> usize {
@@ -253,8 +253,9 @@ impl Choice {
             Family::Flat => Self::flat(f),
         };
         let (v, s) = f.sides(choice.axis);
-        // Lines are taken apart to be written to a few columns of C, which takes as long as what little is multiplied.
-        let is_taken_apart = choice.axis == Axis::N && f.k < 16 && (2..=3).contains(&s) && v > f.lanes;
+        // Lines are taken apart to be written to columns of two or three elements, which takes as long as what little is multiplied.
+        let is_short = choice.axis == Axis::N && (2..=3).contains(&s) && v > f.lanes;
+        let is_taken_apart = f.in_place && is_short && f.k < 16;
         let vec = if is_taken_apart { f.vec(v).min(LINE / 2) } else { f.vec(v) };
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
         let work = [f.n, f.k, f.products, f.parts * f.parts, (f.es / f.parts).div_ceil(4)]
@@ -341,7 +342,7 @@ impl Choice {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
             let near = Self { pack_v: false, u: near_steps, v_block: 4096, k_s: 4, ..plain };
-            if f.l3 > SHARED_BY_FEW && short >= 8 {
+            if f.l3 > SHARED_BY_FEW && short >= 8 && !is_narrow {
                 // That cache takes about as long as memory, and there is enough to do behind what is asked for early.
                 return Self { pack_s: false, prefetch: 32, ..near };
             }
@@ -453,10 +454,11 @@ impl Choice {
     }
 }
 
-/// Cycles of transposing a byte of a tile of C, where its columns share a set of the cache, and a byte of an operand whose rows lie apart;
-/// the last where vectors are less than a line.
+/// Cycles of transposing a byte of a tile of C.
 const TRANSPOSED: f64 = 0.07;
+/// The same where its columns share a set of the cache, as measured where a vector is a line.
 const TRANSPOSED_FAR: f64 = 0.5;
+/// Cycles of transposing a byte of an operand whose rows lie apart; the latter where vectors are less than a line.
 const GATHERED: f64 = 0.15;
 const GATHERED_NARROW: f64 = 0.2;
 

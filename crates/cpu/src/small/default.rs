@@ -127,7 +127,8 @@ impl Shape {
         best.map(|(_, tiling)| tiling)
     }
 
-    /// The same where a vector is a line: of any C beyond the first-level cache whose columns have as many vectors as a tile may.
+    /// Whether, where a vector is a line, a product does little but write a C beyond the first-level cache whose columns have as many vectors
+    /// as a tile may: [`writes_columns`] with lower limits.
     fn writes_runs(&self) -> bool {
         let column = self.m * self.element;
         self.vec_max >= LINE && self.k < WRITTEN_K && column >= 4 * self.vec_max && column * self.n >= self.l1
@@ -180,7 +181,9 @@ impl Shape {
         for v_kind in (0..KINDS).filter(|kind| v.has(*kind)) {
             for s_kind in (0..KINDS).filter(|kind| s.has(*kind)) {
                 let count = count(&v, v_kind) * count(&s, s_kind);
-                sum += count * self.tile(t, v.units(v_kind) as f64, s.units(s_kind) as f64, tiles);
+                let has_tail = v_kind == TAIL && self.vec_max >= LINE;
+                let stored = self.store(t, v.units(v_kind) as f64, s.units(s_kind) as f64, has_tail);
+                sum += count * self.tile(t, v.units(v_kind) as f64, s.units(s_kind) as f64, (tiles, stored));
             }
         }
         let units = rows.div_ceil(t.lanes) as f64;
@@ -188,12 +191,11 @@ impl Shape {
         let panel = 2 * t.vec * t.vectors.min(rows.div_ceil(t.lanes)) * self.k;
         let (most, each) = if self.vec_max < LINE { (self.l1 / 2, FAR) } else { (self.l1, FAR_LINE) };
         let far = if panel > most { each } else { 0.0 };
-        let sum = if t.along_n { sum } else { sum - self.narrower(t) };
         sum + if self.packs(t) { PANEL + units * self.k as f64 * (self.transposed(t) + far) } else { 0.0 }
     }
 
-    /// Cycles of a tile.
-    fn tile(&self, t: &Tiling, vectors: f64, wide: f64, tiles: f64) -> f64 {
+    /// Cycles of a tile, one of so many, that takes so long to be written.
+    fn tile(&self, t: &Tiling, vectors: f64, wide: f64, (tiles, stored): (f64, f64)) -> f64 {
         let (k, sets) = (self.k as f64, t.k_l as f64);
         let (along, ld) = if t.along_n { (self.b_along, self.ld[1]) } else { (self.a_along, self.ld[0]) };
         let crossed = if along { self.crossings(t.vec, ld) } else { 0.0 };
@@ -206,18 +208,11 @@ impl Shape {
         let beside = (1.0 + AHEAD / (k.max(1.0) * instructions)).min(tiles);
         let waits = LATENCY * k / sets / beside;
         let sums = (sets - 1.0) * vectors * wide / UNITS;
-        let (multiplied, stored) = ((k * step).max(waits), self.store(t, vectors, wide));
+        let multiplied = (k * step).max(waits);
         // Plain stores of vectors that are lines take turns with the multiply-adds of the next tile; what is transposed first needs the same
         // units as these.
         let both = if self.across(t) || self.vec_max < LINE { multiplied + stored } else { multiplied.max(stored) };
         both + sums + TILE
-    }
-
-    /// Cycles that writing C takes less because the end of each column is a narrower vector, which lies in two lines less often.
-    fn narrower(&self, t: &Tiling) -> f64 {
-        let end = self.m % t.lanes * self.element;
-        let narrow = [16, 32].into_iter().find(|vec| (1..=*vec).contains(&end)).unwrap_or(t.vec).min(t.vec);
-        self.n as f64 * (self.crossings(t.vec, self.ld[2]) - self.crossings(narrow, self.ld[2]))
     }
 
     /// Instructions of a product whose tiles have code of their own.
@@ -234,10 +229,17 @@ impl Shape {
         tiles * (steps * (vectors + wide + vectors * wide) + vectors * wide) + packed
     }
 
-    /// Cycles of writing a tile: a vector each, or the elements of four, two or one vectors together.
-    fn store(&self, t: &Tiling, vectors: f64, wide: f64) -> f64 {
+    /// Cycles of writing a tile: a vector each, of which the last is as narrow as it may be where it is a tail, or the elements of four, two
+    /// or one vectors together.
+    fn store(&self, t: &Tiling, vectors: f64, wide: f64, has_tail: bool) -> f64 {
         if !self.across(t) {
-            return vectors * wide * (1.0 + if t.along_n { 0.0 } else { self.crossings(t.vec, self.ld[2]) });
+            if t.along_n {
+                return vectors * wide;
+            }
+            let end = if has_tail { self.m % t.lanes * self.element } else { t.vec };
+            let last = [16, 32].into_iter().find(|vec| end <= *vec).unwrap_or(t.vec).min(t.vec);
+            let crossed = (vectors - 1.0) * self.crossings(t.vec, self.ld[2]) + self.crossings(last, self.ld[2]);
+            return wide * (vectors + crossed);
         }
         let most = 16 / self.element;
         let (whole, rest) = ((wide as usize / most) as f64, wide as usize % most);
@@ -264,6 +266,9 @@ impl Shape {
         crossed as f64 / places as f64
     }
 }
+
+/// The kind of a tile whose last vector is a part of one.
+const TAIL: usize = KINDS - 1;
 
 /// Tiles of a kind.
 fn count(split: &Split, kind: usize) -> f64 {

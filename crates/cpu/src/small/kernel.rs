@@ -23,14 +23,14 @@ const BEFORE_DOT: f64 = 3.0;
 
 /// Whether reductions are so short that summing the lanes of dot products takes longer than transposing an operand: one vector and a half
 /// where a vector of 32 bytes holds eight, of products with a vector alone; where a vector is a line, as many vectors of k as the shorter
-/// side of C has elements.
+/// side of C has elements, of those sides that dot products are for.
 fn is_brief(device: &DeviceSpec, input: &GemmInput) -> bool {
     let vector = device.fact("vec_max").map_or(16, |bytes| bytes as usize);
     let (lanes, short) = (vector / input.dtype().size(), input.m.min(input.n));
     if vector >= LINE {
         let a_along_k = input.layout.a_transposed() || (input.m == 1 && input.lda == 1);
         let b_along_k = !input.layout.b_transposed() || (input.n == 1 && input.ldb == 1);
-        return a_along_k && b_along_k && input.k <= lanes * short;
+        return a_along_k && b_along_k && 4 * short <= 3 * lanes && input.k <= lanes * short;
     }
     // Rows of the other kind of matrix lie along the result, which a sum of its rows is made of.
     let sums_rows = if input.m == 1 { input.layout.b_transposed() } else { !input.layout.a_transposed() };
@@ -104,17 +104,17 @@ impl Kernel for CpuSmall {
     }
 
     /// A single product that is large enough for several threads may be better off with them; and where there is little to do but to
-    /// write long columns of a C beyond the first-level cache, who writes them from end to end is ahead, which a panel of A prevents.
+    /// write long columns of a C beyond the first-level cache, a kernel with several panels of A is ahead of the one panel of this one.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         if default::writes_columns(input) && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
         }
-        if is_brief(device, input) {
-            return BEFORE_DOT;
-        }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
         let shared = [input.n, input.k].iter().fold(input.m, |work, size| work.saturating_mul(*size));
-        f64::from(u8::from(alone || input.batch.count > 1 || shared <= THREADED))
+        if !(alone || input.batch.count > 1 || shared <= THREADED) {
+            return 0.0;
+        }
+        if is_brief(device, input) && input.batch.count == 1 { BEFORE_DOT } else { 1.0 }
     }
 
     fn default_point(&self, _: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
@@ -153,6 +153,14 @@ mod tests {
         assert_eq!(leading(64, [1, 500, 17], Layout::Nn), "dot");
         assert_eq!(leading(64, [3, 500, 48], Layout::Tn), "small");
         assert_eq!(leading(64, [3, 500, 49], Layout::Tn), "dot");
+        // Squares are no dot products, and what is worth several threads is left to who has them.
+        let suits = |threads, m, k| {
+            CpuSmall::new().suits(&device(64, threads), &GemmInput::new(m, m, k, DType::F32, Layout::Tn))
+        };
+        assert_eq!(
+            [suits(1, 64, 64), suits(8, 64, 64), suits(8, 128, 128), suits(8, 12, 192)],
+            [1.0, 1.0, 0.0, BEFORE_DOT]
+        );
         // Where rows lie along the result there are no sums of lanes to be spared.
         assert_eq!(leading(32, [3000, 1, 7], Layout::Nn), "axpy");
     }

@@ -145,6 +145,14 @@ proptest! {
         check(&input, &device(16, 1), seed, interpret)?;
     }
 
+    /// Whose elements are neighbours, so that they are written by vectors along n.
+    #[test]
+    fn a_single_tight_row_is_right_and_within_bounds(input in inputs(), is_wide in any::<bool>(), seed in any::<u64>()) {
+        let row = GemmInput::new(1, input.n + input.m, input.k, input.dtype(), input.layout);
+        let row = GemmInput { alpha: input.alpha, beta: input.beta, align: 16, batch: Batch::tight(input.batch.count, &row), ..row };
+        check(&row, &device(if is_wide { 64 } else { 32 }, 1), seed, interpret)?;
+    }
+
     #[test]
     fn portable_products_are_right(input in inputs(), seed in any::<u64>()) {
         check(&input, &device(16, 1), seed, run_portably)?;
