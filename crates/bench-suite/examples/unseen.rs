@@ -53,8 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err("no profile for this many threads: run `tilewright tune gemm` with them first".into());
         }
         let (fractions, best) = bench.fractions(&words)?;
-        let told: Vec<String> = NAMES.iter().zip(fractions).map(|(name, f)| format!("{name} {f:.3}")).collect();
-        println!("{}: {words}\n    {best}", told.join(", "));
+        let line: Vec<String> = NAMES.iter().zip(fractions).map(|(name, f)| format!("{name} {f:.3}")).collect();
+        println!("{}: {words}\n    {best}", line.join(", "));
         all.iter_mut().zip(fractions).for_each(|(all, fraction)| all.push(fraction));
     }
     for (name, mut fractions) in NAMES.into_iter().zip(all) {
@@ -77,7 +77,8 @@ struct Bench {
 /// A kernel for the input, and a configuration of it.
 type Answer = (Box<dyn Problem>, Point);
 
-fn told((problem, point): &Answer) -> String {
+/// The kernel's name and the configuration.
+fn described((problem, point): &Answer) -> String {
     format!("{} {}", problem.kernel(), problem.space().config(point))
 }
 
@@ -94,7 +95,7 @@ impl Bench {
             let seed = self.seed + look as u64;
             let settings = PlanSettings { top, refine, worth_leaving, seed, ..PlanSettings::default() };
             let answer = self.plan(words, settings)?;
-            let known = distinct.iter().position(|other| told(other) == told(&answer));
+            let known = distinct.iter().position(|other| described(other) == described(&answer));
             places.push(known.unwrap_or(distinct.len()));
             if known.is_none() {
                 distinct.push(answer);
@@ -104,9 +105,9 @@ impl Bench {
         let fastest = (0..times.len()).min_by(|a, b| times[*a].total_cmp(&times[*b])).unwrap_or(0);
         let shown = format!(
             "best {}, default {}, without timing {}",
-            told(&distinct[fastest]),
-            told(&distinct[0]),
-            told(&distinct[places[2]])
+            described(&distinct[fastest]),
+            described(&distinct[0]),
+            described(&distinct[places[2]])
         );
         Ok((std::array::from_fn(|at| times[fastest] / times[places[at]]), shown))
     }

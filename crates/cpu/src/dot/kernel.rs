@@ -30,7 +30,8 @@ const THIN: usize = 64;
 
 /// Reductions for which no other kernel comes near, beside all of a long vector and a matrix: where C has a side that fills less than three
 /// quarters of a vector, or where it is no more than so many elements either way and the reduction is very long. Where a vector is a line,
-/// its lanes take so long to be summed that as many vectors of k are wanted as the side has elements.
+/// its lanes take so long to be summed that as many vectors of k are wanted as that side has elements beside its first, and half of one for
+/// a side of one element.
 const LONG: usize = 64;
 const VERY_LONG: usize = 1000;
 const LITTLE: usize = 32;
@@ -68,10 +69,8 @@ impl Kernel for CpuDot {
     /// Thin products of operands that are contiguous along k: A stored transposed or one tight row, B stored plain or one tight column.
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         input.only(&GemmInput::PLAIN)?;
-        let GemmInput { m, n, lda, ldb, layout, .. } = *input;
-        let contiguous =
-            (layout.a_transposed() || (m == 1 && lda == 1), !layout.b_transposed() || (n == 1 && ldb == 1));
-        if contiguous != (true, true) {
+        let GemmInput { m, n, layout, .. } = *input;
+        if !lies_along_k(input) {
             return Err(InputError::new("layout", format!("{layout}: dot products read A and B along k, as of tn")));
         }
         if input.batch.count > 1 {
@@ -118,10 +117,10 @@ impl Kernel for CpuDot {
         let lanes = vector / input.dtype().size();
         let (short, long) = (input.m.min(input.n), input.m.max(input.n));
         let few = if vector < LINE {
-            (short <= 1 && long > LITTLE) || (4 * short <= 3 * lanes && input.k >= LONG)
+            (short <= 1 && long > LITTLE) || (is_thin(short, lanes) && input.k >= LONG)
         } else {
             let enough = input.k >= (lanes / 2).max(lanes * short.saturating_sub(1));
-            4 * short <= 3 * lanes && enough && (long > LITTLE || input.k >= LONG)
+            is_thin(short, lanes) && enough && (long > LITTLE || input.k >= LONG)
         };
         let cache = device.fact("l2_bytes").map_or(512 << 10, |bytes| bytes as usize);
         let bytes = (short + long).saturating_mul(input.k * input.dtype().size());
@@ -134,6 +133,17 @@ impl Kernel for CpuDot {
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
         space::default_point(space)
     }
+}
+
+/// Whether rows of op(A) and columns of op(B) are contiguous.
+pub(crate) fn lies_along_k(input: &GemmInput) -> bool {
+    let GemmInput { m, n, lda, ldb, layout, .. } = *input;
+    (layout.a_transposed() || (m == 1 && lda == 1)) && (!layout.b_transposed() || (n == 1 && ldb == 1))
+}
+
+/// Whether the shorter side of C fills less than about three quarters of a vector.
+pub(crate) fn is_thin(short: usize, lanes: usize) -> bool {
+    4 * short <= 3 * lanes
 }
 
 /// The input with the leading dimension of a single row of A, or column of B, as its distance along the side of length 1: nothing.

@@ -20,3 +20,4 @@ mod space;
 mod tile;
 
 pub use kernel::{CpuDot, DotPlan};
+pub(crate) use kernel::{is_thin, lies_along_k};

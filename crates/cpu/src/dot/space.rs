@@ -6,6 +6,7 @@
 //! that streams past.
 
 use super::tile::free;
+use crate::LINE;
 use crate::codegen::vector::Width;
 use crate::described::Described;
 use std::sync::OnceLock;
@@ -140,7 +141,8 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let is_cut = if rows { n > n_s } else { m > m_s };
     // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
     let reduction = int("k") * int("element");
-    let fits = |vec: &i64| reduction <= *vec || (int("vec_max") >= 64 && reduction < 64);
+    let line = LINE as i64;
+    let fits = |vec: &i64| reduction <= *vec || (int("vec_max") >= line && reduction < line);
     let narrow = [16, 32].into_iter().filter(fits);
     // A processor runs ahead in long rows by itself; and where C has two rows and columns or more, asking for the next tile was slower.
     let prefetch = i64::from(m.min(n) == 1 && reduction <= SHORT_ROW);

@@ -319,7 +319,7 @@ impl Choice {
 
     /// A long operand whose steps of k lie one after the other, beside a short one that stays.
     fn streaming(self, f: &Facts, short: usize) -> Self {
-        let (axis, tile, near_steps, plain) = (self.axis, self.tile, self.near_steps(short), self);
+        let (axis, tile, plain) = (self.axis, self.tile, self);
         // How many tiles across make a copy pay: lines of far memory come sooner for it, which takes them in order, than for real tiles whose
         // vectors are half a line.
         let is_far = f.bytes() > f.l3.min(SHARED_BY_FEW) / 2;
@@ -341,7 +341,7 @@ impl Choice {
         if !is_far {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
-            let near = Self { pack_v: false, u: near_steps, v_block: 4096, k_s: 4, ..plain };
+            let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
             if f.l3 > SHARED_BY_FEW && short >= 8 && !is_narrow {
                 // That cache takes about as long as memory, and there is enough to do behind what is asked for early.
                 return Self { pack_s: false, prefetch: 32, ..near };

@@ -6,6 +6,7 @@ use super::host::HostSmall;
 use super::space::{Config, description};
 use crate::LINE;
 use crate::codegen::vector::Width;
+use crate::dot::{is_thin, lies_along_k};
 use crate::kernel::THREADED;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
@@ -28,9 +29,7 @@ fn is_brief(device: &DeviceSpec, input: &GemmInput) -> bool {
     let vector = device.fact("vec_max").map_or(16, |bytes| bytes as usize);
     let (lanes, short) = (vector / input.dtype().size(), input.m.min(input.n));
     if vector >= LINE {
-        let a_along_k = input.layout.a_transposed() || (input.m == 1 && input.lda == 1);
-        let b_along_k = !input.layout.b_transposed() || (input.n == 1 && input.ldb == 1);
-        return a_along_k && b_along_k && 4 * short <= 3 * lanes && input.k <= lanes * short;
+        return lies_along_k(input) && is_thin(short, lanes) && input.k <= lanes * short;
     }
     // Rows of the other kind of matrix lie along the result, which a sum of its rows is made of.
     let sums_rows = if input.m == 1 { input.layout.b_transposed() } else { !input.layout.a_transposed() };
