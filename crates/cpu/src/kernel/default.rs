@@ -120,9 +120,11 @@ impl Facts {
         let cycles = |axis: Axis| {
             let (v, s) = self.sides(axis);
             let multiplied = tile_cycles(self, v, s, best_tile(self, v, s)) * self.k as f64;
-            // Of rows of less than a line; half of it where a vector takes a line at once.
+            // Of rows of less than a line; half of it where a vector takes a line at once, and nothing but the elements where they are
+            // neighbours.
             let least = if self.is_narrow() { LINE } else { LINE / 2 };
-            let read = self.k.max(least / self.es) * self.es;
+            let pitch = if axis == Axis::M { self.pitch_a } else { self.pitch_b };
+            let read = if pitch == self.es { self.es } else { (self.k * self.es).max(least) };
             let packed = if self.is_contiguous(axis) { 0.0 } else { gathered * (v * read) as f64 };
             let stored = if axis == Axis::M { 0.0 } else { self.transposed() * (v * s * self.es) as f64 };
             let stalled = if axis == Axis::M && !self.writes_only && v < self.lanes { STALLED * s as f64 } else { 0.0 };
@@ -385,7 +387,7 @@ impl Choice {
         let is_near = f.bytes() <= f.l2;
         // Tiles of C are written once for each block, in which their panels fill the first-level cache twice over; all of a block stays in a
         // quarter of the second-level one.
-        let panels = tile.0 * f.lanes + tile.1;
+        let panels = tile.0 * f.lanes + tile.1.min(s);
         let u = (2 * f.l1 / (panels * f.es)).min(f.l2 / 4 / ((v + s) * f.es)).max(128);
         let prefetch = if is_near { 0 } else { 32 };
         let (pack_v, v_block) = (!f.is_contiguous(axis), tile.0 * f.lanes);
@@ -448,7 +450,7 @@ impl Choice {
         if f.k < 16 && axis == Axis::M {
             // What vectors are loaded from stays in the first-level cache while some columns are written.
             let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
-            return Self { tile: (2, 6 / f.parts), v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
+            return Self { tile: narrow, v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
         }
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }

@@ -342,12 +342,12 @@ impl<'d, 'a> Deciding<'d, 'a> {
         if order.is_empty() {
             return None;
         }
-        let is_own = matches!(ranker, Ranker::Own(_));
+        let (is_own, outdone) = (matches!(ranker, Ranker::Own(_)), ranker.outdone());
         let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect(), expected_loss);
         self.reasons.push(sentence_of(&said));
         self.reasons.extend(advice(&said, self.planner.is_timed()));
         self.selection = Some(said);
-        let order = if is_own || self.planner.is_timed() { order } else { self.led_by_special(legal, order) };
+        let order = if is_own || self.planner.is_timed() { order } else { self.led_by_suited(legal, outdone, order) };
         let rest: Vec<usize> = (0..legal.len()).filter(|at| !order.contains(at)).collect();
         let (best, behind) = order.split_at(order.len().min(self.planner.most.max(1)));
         // A learned selector says nothing of kernels that it has never seen; one's own left them out.
@@ -359,20 +359,25 @@ impl<'d, 'a> Deciding<'d, 'a> {
         Some((kernels([best, &new, &glanced]), kernels([&behind, &shunned, &[]])))
     }
 
-    /// The order of a learned selector, of which a kernel takes the lead that is made for such inputs where nothing is timed: they are
-    /// rare, so that few or none of them were learned on, and a wrong guess costs several times the best.
-    fn led_by_special(&mut self, legal: &[usize], mut order: Vec<usize>) -> Vec<usize> {
-        let suits = |at: &usize| self.planner.entrants[legal[*at]].problem.suits();
-        let special = order.iter().copied().max_by(|a, b| suits(a).total_cmp(&suits(b)));
-        let Some(special) = special.filter(|at| suits(at) >= MADE_FOR && suits(at) > suits(&order[0])) else {
-            return order;
+    /// The order of a learned selector, of which a kernel takes the lead where nothing is timed: the one whose default suits the input
+    /// best by its own word, where that word was worth more in the campaign than the selector; and one that is made for such inputs in any
+    /// case: they are rare, so that few or none of them were learned on, and a wrong guess costs several times the best.
+    fn led_by_suited(&mut self, legal: &[usize], outdone: Option<[f64; 2]>, mut order: Vec<usize>) -> Vec<usize> {
+        let suits = |at: usize| self.planner.entrants[legal[at]].problem.suits();
+        let better = order.iter().copied().filter(|at| suits(*at) > suits(order[0]));
+        let Some(best) = better.rev().max_by(|a, b| suits(*a).total_cmp(&suits(*b))) else { return order };
+        let why = match outdone {
+            _ if suits(best) >= MADE_FOR => "is made for such inputs".to_owned(),
+            Some([suited, learned]) => format!(
+                "has the default that suits the input best, which was the better guess in the campaign ({:.1}% of the best, the selector {:.1}%)",
+                100.0 * suited,
+                100.0 * learned
+            ),
+            None => return order,
         };
-        self.reasons.push(format!(
-            "nothing is timed, and {} is made for such inputs, so that it leads",
-            self.id(legal[special])
-        ));
-        order.retain(|at| *at != special);
-        order.insert(0, special);
+        self.reasons.push(format!("nothing is timed, and {} {why}, so that it leads", self.id(legal[best])));
+        order.retain(|at| *at != best);
+        order.insert(0, best);
         order
     }
 

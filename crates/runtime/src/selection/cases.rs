@@ -12,6 +12,15 @@ use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::selector::Candidate;
 
+/// What campaigns say of a choice among kernels.
+pub struct Cases {
+    /// Inputs, with what each kernel costs.
+    pub set: ChoiceSet,
+    /// Best cost over that of the kernel whose default suits an input best by its own word ([`Problem::suits`]), a mean over the inputs
+    /// of which it was measured; none where there are none.
+    pub suited: Option<f64>,
+}
+
 /// The inputs that the logs of at least two kernels have, as cases: features of the input, and for each kernel the best measured
 /// cost, none where all of it failed or nothing is legal. `samples` are those of each kernel, in the order of `kernels`. Kernels
 /// that could have run and were not measured are no part of a case, nor are inputs whose data have vanished since.
@@ -23,7 +32,7 @@ pub fn cases(
     device: &Arc<DeviceSpec>,
     samples: &[&[Sample]],
     objective: &Objective,
-) -> Result<ChoiceSet, RuntimeError> {
+) -> Result<Cases, RuntimeError> {
     let input = kernels.first().map(|kernel| kernel.schema().input).unwrap_or_default();
     let mut out = ChoiceSet::new(FeatureSchema { input, config: Vec::new() });
     // By input, in the order of the first log: whether each kernel was measured, and its best cost.
@@ -38,6 +47,7 @@ pub fn cases(
         let found = cost(sample, objective);
         *best = best.map_or(found, |b| Some(found.map_or(b, |f| b.min(f))));
     }
+    let mut suited = Vec::new();
     for (group, (sample, best)) in inputs.into_iter().enumerate() {
         if best.iter().flatten().count() < 2 {
             continue;
@@ -50,6 +60,7 @@ pub fn cases(
         };
         let mut features = Vec::new();
         any.input_features(&mut features);
+        suited.extend(fraction_of_suited(&problems, &best));
         let trial = |(at, best): (usize, &Option<Option<f64>>)| {
             let runs = || problems[at].as_ref().is_some_and(|p| p.space().first_legal().is_some());
             let cost = best.or_else(|| (!runs()).then_some(None))?;
@@ -63,7 +74,18 @@ pub fn cases(
         };
         out.push(Case { features, trials, group }).map_err(wrong)?;
     }
-    Ok(out)
+    let mean = suited.iter().sum::<f64>() / suited.len() as f64;
+    Ok(Cases { set: out, suited: Some(mean).filter(|mean| mean.is_finite()) })
+}
+
+/// The best cost over that of the kernel whose default suits the input best, 0 where that failed; none where it was not measured.
+fn fraction_of_suited(problems: &[Option<Box<dyn Problem>>], best: &[Option<Option<f64>>]) -> Option<f64> {
+    let suits = |at: usize| Some(problems[at].as_ref().filter(|p| p.space().first_legal().is_some())?.suits());
+    let known = (0..problems.len()).filter_map(|at| Some((at, suits(at)?)));
+    // The first of equals, as planning takes it.
+    let (at, _) = known.reduce(|first, other| if other.1 > first.1 { other } else { first })?;
+    let least = best.iter().flatten().flatten().copied().reduce(f64::min)?;
+    best[at].map(|own| own.map_or(0.0, |own| least / own))
 }
 
 /// What a sample cost. What was cut off ran, and took at least that long.

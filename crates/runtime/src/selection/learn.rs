@@ -1,6 +1,8 @@
 //! Learning a selector: which method does best on inputs that it was not fitted on.
 
-use super::{SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredSelector, cases};
+use super::{
+    Cases, SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredSelector, cases,
+};
 use crate::error::RuntimeError;
 use crate::log::Sample;
 use std::path::PathBuf;
@@ -30,12 +32,13 @@ pub fn learn_from(
     if kernels.len() < 2 {
         return Ok(None);
     }
-    let cases = cases(kernels, device, samples, objective)?;
+    let Cases { set: cases, suited } = cases(kernels, device, samples, objective)?;
     if cases.len() < LEAST_INPUTS {
         return Ok(None);
     }
     let header = SelectorHeader::new(kernels[0].computation(), device, objective.clone(), fixed.clone());
-    let stored = learn(SelectorHeader { seed, ..header }, cases)?;
+    let stats = SelectorStats { suited, ..header.stats };
+    let stored = learn(SelectorHeader { seed, stats, ..header }, cases)?;
     let path = store.put(&stored)?;
     Ok(Some((path, stored)))
 }
@@ -48,7 +51,7 @@ pub fn learn_from(
 pub fn learn(header: SelectorHeader, cases: ChoiceSet) -> Result<StoredSelector, SelectionError> {
     let failed = |source| SelectionError::Learn { computation: header.computation.clone(), source };
     let (method, fraction_of_oracle) = chosen(&cases, header.seed).map_err(failed)?;
-    let stats = SelectorStats { inputs: cases.len() as u64, fraction_of_oracle };
+    let stats = SelectorStats { inputs: cases.len() as u64, fraction_of_oracle, ..header.stats };
     let mut variants: Vec<String> =
         cases.cases().iter().flat_map(|c| c.trials.iter().map(|t| t.candidate.variant.clone())).collect();
     variants.sort();

@@ -4,7 +4,7 @@ mod cases;
 mod learn;
 mod store;
 
-pub use cases::cases;
+pub use cases::{Cases, cases};
 pub use learn::{learn, learn_from};
 pub use store::{SelectorHeader, SelectorStats, SelectorStore, StoredSelector};
 
@@ -127,6 +127,14 @@ impl Ranker<'_> {
             out.faults.push(SelectionError::Nothing { of: kernels.len() });
         }
         Ok(out)
+    }
+
+    /// What the kernels' own word of which default suits an input best was worth in the campaign, and what the ranker was, as fractions of
+    /// the best; none where the ranker was worth more, or nobody looked.
+    pub fn outdone(&self) -> Option<[f64; 2]> {
+        let Self::Stored(stored, _) = self else { return None };
+        let SelectorStats { fraction_of_oracle, suited, .. } = stored.header.stats;
+        Some([suited?, fraction_of_oracle?]).filter(|[suited, learned]| suited >= learned)
     }
 
     /// What it is, with the kernels in an order that it gave, and what their first is expected to lose.

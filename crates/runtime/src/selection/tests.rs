@@ -136,7 +136,7 @@ fn cases_hold_the_best_of_each_kernel_and_what_cannot_run() {
     let kernel = |name, rule: &str| Erased::new(ScaleKernel::new().restricted(rule).named(name));
     let (a, b, never, idle) = (
         kernel("scale.a", "width <= 16"),
-        kernel("scale.b", "width <= 16"),
+        Erased::new(ScaleKernel::new().restricted("width <= 16").named("scale.b").suiting(1.0)),
         kernel("scale.never", "width > 16"),
         kernel("scale.idle", "width <= 16"),
     );
@@ -150,11 +150,12 @@ fn cases_hold_the_best_of_each_kernel_and_what_cannot_run() {
     ];
     let kernels: [&dyn AnyKernel; 4] = [&a, &b, &never, &idle];
     let samples: [&[Sample]; 4] = [&of_a, &of_b, &[], &[]];
-    let found = cases(&kernels, &toy::device(), &samples, &Objective::default()).unwrap();
+    let Cases { set: found, suited } = cases(&kernels, &toy::device(), &samples, &Objective::default()).unwrap();
     let costs = |at: usize| -> Vec<(&str, Option<f64>)> {
         found.cases()[at].trials.iter().map(|t| (t.candidate.variant.as_str(), t.cost)).collect()
     };
     assert_eq!(found.len(), 2, "an input of one kernel only says nothing");
+    assert_eq!(suited, Some(0.125), "a quarter of the best where it took 8 s, and nothing where it failed");
     assert_eq!(costs(0), [("scale.a", Some(2.0)), ("scale.b", Some(8.0)), ("scale.never", None)]);
     assert_eq!(costs(1), [("scale.a", Some(1.0)), ("scale.b", None), ("scale.never", None)]);
     assert_eq!(found.cases()[0].features.len(), found.schema().input.len());
