@@ -138,9 +138,16 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let sets = (8 / (m_s * n_s)).max(1);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let (t, rows) = (int("threads"), m >= n);
-    let is_cut = if rows { n > n_s } else { m > m_s };
+    let (tiles_m, tiles_n) = ((m + m_s - 1) / m_s, (n + n_s - 1) / n_s);
+    let is_cut = if rows { tiles_n > 1 } else { tiles_m > 1 };
     // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
     let reduction = int("k") * int("element");
+    // The longer side is read once, and in one run where all of the other is a tile; but where neither side stays near, as little is read as
+    // can be.
+    let rows_stay = match tiles_m > 1 && tiles_n > 1 && m.min(n) * reduction > int("l2_bytes") / 2 {
+        true => tiles_m * n + m <= tiles_n * m + n,
+        false => rows == is_cut,
+    };
     let line = LINE as i64;
     let fits = |vec: &i64| reduction <= *vec || (int("vec_max") >= line && reduction < line);
     let narrow = [16, 32].into_iter().filter(fits);
@@ -154,8 +161,7 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         "k_s" => descending(sets.max(2)),
         "t" => descending(t),
         "t_m" => descending(if rows { t } else { 1 }),
-        // The longer side is read once, and in one run where all of the other is a tile.
-        "order" => vec![Value::from(if rows == is_cut { "row" } else { "column" })],
+        "order" => vec![Value::from(if rows_stay { "row" } else { "column" })],
         "prefetch" => vec![Value::from(prefetch)],
         _ => Vec::new(),
     })
@@ -175,4 +181,28 @@ fn square(m: i64, n: i64, sums: i64) -> (i64, i64) {
         (each + 2 * along * across, -(m_s * n_s))
     };
     sides.filter(fits).min_by_key(half_cycles).unwrap_or((1, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::CpuDot;
+    use crate::proofs::device;
+    use std::sync::Arc;
+    use tilewright_core::dtype::DType;
+    use tilewright_core::problem::{Bound, Problem};
+    use tilewright_ops::gemm::{GemmInput, Layout};
+
+    #[test]
+    fn what_stays_near_is_read_least() {
+        let order = |m: usize, n: usize, k: usize| {
+            let input = GemmInput::new(m, n, k, DType::F32, Layout::Tn);
+            let problem = Bound::new(Arc::new(CpuDot::new()), Arc::new(device(64, 1)), input).unwrap();
+            let config = problem.space().config(&problem.default_point().unwrap());
+            config.get("order").unwrap().to_string()
+        };
+        // Three tiles along one side and five along the other: what streams past is read three times.
+        assert_eq!((order(17, 19, 32_769), order(19, 17, 32_769)), ("row".into(), "column".into()));
+        // Both sides in the second-level cache: the longer side is read once.
+        assert_eq!((order(17, 19, 1000), order(19, 17, 1000)), ("column".into(), "row".into()));
+    }
 }

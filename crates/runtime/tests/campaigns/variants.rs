@@ -2,6 +2,9 @@
 
 use crate::support::{device, words};
 use std::time::Duration;
+use tilewright_core::choice::{Case, ChoiceSet, Trial};
+use tilewright_core::feature::FeatureSchema;
+use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Measure, Problem};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
@@ -10,7 +13,7 @@ use tilewright_runtime::plan::{
     Asked, Entrant, KERNEL_TIE_ORDER, PlanSettings, Planned, Planner, Ranking, VariantPlanner,
 };
 use tilewright_runtime::plan_cache::PlanCache;
-use tilewright_runtime::selection::Ranker;
+use tilewright_runtime::selection::{Ranker, SelectorHeader, StoredSelector, learn};
 use tilewright_sampler::Uniform;
 use tilewright_testkit::toy::{self, AnalyticMeasure, Formula, ScaleKernel};
 
@@ -20,6 +23,8 @@ const BACK: &str = "scale.back";
 const NEVER: &str = "scale.never";
 const ONLY: &str = "scale.only";
 const MADE: &str = "scale.made";
+/// Says that its default suits every input.
+const KEEN: &str = "scale.keen";
 
 /// One configuration, which is better than any that walks backward.
 const ONLY_RULE: &str = "width == 4 and unroll == 4 and chunks == 8 and prefetch == 16 and order == 'forward'";
@@ -34,7 +39,11 @@ fn kernel(name: &'static str) -> Erased<ScaleKernel> {
         ONLY => ONLY_RULE,
         _ => "width <= 16",
     };
-    let suits = if name == MADE { 2.0 } else { 0.0 };
+    let suits = match name {
+        MADE => 2.0,
+        KEEN => 1.0,
+        _ => 0.0,
+    };
     Erased::new(ScaleKernel::new().restricted(rule).named(name).suiting(suits))
 }
 
@@ -56,6 +65,8 @@ struct Setup {
     selector: Option<Says>,
     /// Whether that was learned, and is not the caller's own.
     is_learned: bool,
+    /// One that a campaign learned, in its place.
+    stored: Option<StoredSelector>,
     most: usize,
     cache: Option<PlanCache>,
     predictor: Option<Formula<Seconds>>,
@@ -72,6 +83,7 @@ impl Setup {
             measure: Some(AnalyticMeasure::new(device()).checked_on(toy::host_device())),
             selector: None,
             is_learned: false,
+            stored: None,
             most: 3,
             cache: None,
             predictor: None,
@@ -103,7 +115,8 @@ impl Setup {
             true => Ranker::Transferred { selector: says, variants: &variants, inputs: 200 },
             false => Ranker::Own(says),
         };
-        let ranker = self.selector.as_ref().map(|says| ranker(says));
+        let own = self.selector.as_ref().map(|says| ranker(says));
+        let ranker = self.stored.as_ref().map(|stored| Ranker::Stored(stored, String::new())).or(own);
         let searched = &mut self.searched;
         let mut planner = VariantPlanner {
             entrants: entrants.collect(),
@@ -142,6 +155,38 @@ fn a_kernel_made_for_an_input_leads_what_was_learned_where_nothing_is_timed() {
         assert_eq!(planned.kernel.as_str(), first, "{}", planned.reason);
         let says = planned.reason.to_lowercase().contains("nothing is timed, and scale.made is made for such inputs");
         assert_eq!(says, first == MADE, "{}", planned.reason);
+    }
+}
+
+/// A selector of inputs of which the near kernel took half as long as the keen one, where the kernels' own word was worth so much.
+fn learned_where_words_were_worth(suited: f64) -> StoredSelector {
+    let mut cases = ChoiceSet::new(FeatureSchema { config: Vec::new(), ..AnyKernel::schema(&kernel(NEAR)) });
+    for group in 0..12 {
+        let problem = AnyKernel::problem(&kernel(NEAR), &device(), &words(&format!("n={}", 100 << group))).unwrap();
+        let trial = |name: &str, cost| Trial {
+            candidate: Candidate { variant: name.to_owned(), features: Vec::new() },
+            cost: Some(cost),
+        };
+        let mut features = Vec::new();
+        problem.input_features(&mut features);
+        cases.push(Case { features, trials: vec![trial(NEAR, 1.0), trial(KEEN, 2.0)], group }).unwrap();
+    }
+    let header = SelectorHeader::new(kernel(NEAR).computation(), &device(), Objective::default(), words(""));
+    let mut stored = learn(header, cases).unwrap();
+    stored.header.stats.suited = Some(suited);
+    stored
+}
+
+#[test]
+fn the_kernels_own_word_leads_a_selector_that_was_worth_less_where_nothing_is_timed() {
+    for (suited, is_timed, first) in [(1.0, false, KEEN), (0.4, false, NEAR), (1.0, true, NEAR)] {
+        let stored = Some(learned_where_words_were_worth(suited));
+        let mut setup = Setup { stored, most: 1, ..Setup::new(&[NEAR, KEEN]) };
+        setup.measure = setup.measure.filter(|_| is_timed);
+        let planned = setup.plan("n=1000").unwrap();
+        assert_eq!(planned.kernel.as_str(), first, "{}", planned.reason);
+        let says = planned.reason.contains("(100.0% of the best, the selector 100.0%)");
+        assert_eq!(says, first == KEEN, "{}", planned.reason);
     }
 }
 
