@@ -43,12 +43,13 @@ fn only_numbers_of_four_bytes_in_whole_vectors_stay_together() {
 fn the_main_loop_is_multiply_adds_in_every_layout() {
     let Some(assembler) = Assembler::find() else { return };
     let wide = "n_s=16,n_l=256,u=16";
-    // Where both operands are read along the reduction, the assembler finds fewer registers without conflicts.
+    // Where both operands are read along the reduction, the assembler finds fewer registers without conflicts of tiles that stay contiguous
+    // along it; of those that are transposed on their way it does, see `main_loops.rs`.
     for (layout, config, least, conflicts) in [
         (Layout::Nn, "", [0.92, 0.88], 0.03),
         (Layout::Nn, wide, [0.92, 0.88], 0.03),
         (Layout::Tt, wide, [0.92, 0.88], 0.03),
-        (Layout::Tn, "", [0.915, 0.87], 0.06),
+        (Layout::Tn, "", [0.915, 0.88], 0.05),
     ] {
         for target in ["sm_80", "sm_90"] {
             let plan = large(target, DType::F32, layout, config).unwrap();

@@ -24,11 +24,13 @@ use tilewright_ptxgen::ir::Module;
 use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_ptxgen::print::print;
 
+/// What large tiles have in common.
+const LARGE: &str = "m_l=128,n_l=128,k_s=1,k_l=1,k_g=1,vec_a=4,vec_b=4,vec_c=4,split=ordered,raster=m,bounds=checked";
+
 /// The large tile that a tuner picks for large square matrices.
 fn large_tile(target: &str, config: &str) -> GemmPlan {
-    let base =
-        "m_s=8,n_s=8,m_l=128,n_l=128,k_s=1,k_l=1,k_g=1,vec_a=4,vec_b=4,vec_c=4,split=ordered,raster=m,bounds=checked";
-    tile(target, GemmInput::new(4096, 4096, 4096, DType::F32, Layout::Nt), &format!("{config},{base}"))
+    let input = GemmInput::new(4096, 4096, 4096, DType::F32, Layout::Nt);
+    tile(target, input, &format!("{config},m_s=8,n_s=8,{LARGE}"))
 }
 
 fn tile(target: &str, input: GemmInput, config: &str) -> GemmPlan {
@@ -75,6 +77,24 @@ fn the_main_loop_of_a_large_tile_is_multiply_adds() {
         assert_eq!([of.loads, of.passes], [u * 4, 2 * u * 4], "{target}");
         assert_eq!(of.spilled, 0, "{target}");
         assert!(!two || of.registers <= 128, "{target}: {} registers", of.registers);
+    }
+}
+
+#[test]
+fn the_main_loop_of_a_wide_tile_is_multiply_adds_in_every_layout() {
+    let Some(assembler) = Assembler::find() else { return };
+    for (target, layout) in ["sm_80", "sm_90"].into_iter().flat_map(|target| Layout::ALL.map(|layout| (target, layout)))
+    {
+        let input = GemmInput::new(4096, 4096, 4096, DType::F32, layout);
+        let plan = tile(target, input, &format!("m_s=8,n_s=16,u=16,stages=2,load=nc,occupancy=1,{LARGE}"));
+        let of = MainLoop::of(&assembler, &plan.modules().remove(0)).unwrap();
+        let (share, slot, conflicts) = (of.share(), of.per_slot(), of.conflicts as f64 / of.multiplies as f64);
+        println!(
+            "{target} {layout}: {share:.4}, {slot:.4} of an issue slot, {conflicts:.4} conflicts, {} registers",
+            of.registers
+        );
+        assert!(share >= 0.92 && slot >= 0.88 && conflicts <= 0.03, "{target} {layout}");
+        assert_eq!((of.multiplies, of.spilled), (16 * 128, 0), "{target} {layout}");
     }
 }
 

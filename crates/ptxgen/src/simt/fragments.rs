@@ -83,22 +83,24 @@ impl Multiply for Fragments {
 pub(crate) fn add_products(b: &mut Builder, of: Arithmetic, (acc, step): (&[Reg], u32), x: &[Reg], y: &[Reg]) {
     let tile = x.len() * y.len() / of.parts();
     let set = step as usize % (acc.len() / tile);
-    let products = match of {
-        Arithmetic { complex: true, .. } => complex,
-        Arithmetic { paired: true, .. } => pairs,
-        _ => real,
-    };
-    products(b, of, &acc[set * tile..][..tile], x, y);
+    let set = &acc[set * tile..][..tile];
+    match of {
+        Arithmetic { complex: true, .. } => complex(b, of, set, x, y),
+        Arithmetic { paired: true, .. } => pairs(b, of, set, x, y),
+        _ => real(b, of, set, (x, y), step),
+    }
 }
 
-/// The products of real numbers, those of one element of the first operand together: of the orders that were tried (by either operand,
-/// straight or to and fro, by pairs and by squares) the assembler makes fewest conflicts of registers' banks of this one.
-fn real(b: &mut Builder, of: Arithmetic, set: &[Reg], x: &[Reg], y: &[Reg]) {
-    let rows = x.len();
-    for (i, x) in x.iter().enumerate() {
-        for (column, y) in set.chunks(rows).zip(y) {
-            of.multiply_add(b, &column[i..=i], &[*x], &[*y]);
-        }
+/// The products of real numbers, those of one element of the first operand together, to and fro along the second operand, and along the first
+/// from step to step, so that neighbours share an operand: of the orders that were tried (by either operand, straight, shifted or to and fro,
+/// by pairs and by squares) the assembler makes fewest conflicts of registers' banks of this one.
+fn real(b: &mut Builder, of: Arithmetic, set: &[Reg], (x, y): (&[Reg], &[Reg]), step: u32) {
+    let (rows, columns) = (x.len(), y.len());
+    let turned = |back: bool, at: usize, of: usize| if back { of - 1 - at } else { at };
+    for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
+        let (i, j) = (turned(!step.is_multiple_of(2), i, rows), turned(i % 2 == 1, j, columns));
+        let at = j * rows + i;
+        of.multiply_add(b, &set[at..=at], &[x[i]], &[y[j]]);
     }
 }
 
