@@ -332,6 +332,10 @@ impl Choice {
             // processor runs ahead in all of them.
             return Self { pack_v: false, broadcast: true, u: 16, v_block: 8 * LINE / f.es, k_s: 4, ..plain };
         }
+        if f.parts == 2 && !is_narrow && axis == Axis::M && short > 2 * tile.1 {
+            // There is enough to do with a complex element to fetch it for each tile across, a page of each step at a time.
+            return Self { tile: WIDE_COMPLEX, pack_v: false, u: 64, v_block: PAGE / f.es, k_s: 8, ..plain };
+        }
         let tiles = if is_far && is_narrow && f.parts == 1 { 2 } else { 3 };
         if short > tiles * tile.1 {
             // Used often enough for a copy, which the first tile of each panel makes on its way. Where a line holds few elements, it takes
@@ -400,6 +404,19 @@ impl Choice {
             let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
             return Self { broadcast: true, u, v_block: ALL, s_block: s, prefetch, ..common };
         }
+        if f.parts == 2 && !f.is_narrow() && axis == Axis::M && !pack_v && !f.deep_b && v > 2 * v_block {
+            // Both operands are read step by step, each step of A from end to end.
+            return Self {
+                tile: WIDE_COMPLEX,
+                broadcast: false,
+                u: 64,
+                v_block: 64,
+                s_block: s,
+                k_s: 8,
+                prefetch,
+                ..common
+            };
+        }
         Self { broadcast: false, u, v_block, s_block: s, prefetch, ..common }
     }
 
@@ -455,6 +472,9 @@ impl Choice {
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }
 }
+
+/// A register tile of complex elements that loads fewer of them for as many products than others, where vectors are lines.
+const WIDE_COMPLEX: (usize, usize) = (3, 4);
 
 /// Cycles of transposing a byte of a tile of C.
 const TRANSPOSED: f64 = 0.07;
