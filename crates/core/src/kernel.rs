@@ -92,8 +92,8 @@ pub trait Kernel: Send + Sync + 'static {
 
     /// How well the default suits an input beside the defaults of the computation's other kernels: where nothing else is known of them,
     /// the one that says most comes first, and of those that say the same the one that is named first. A kernel that is made for
-    /// some inputs says more than 0 of those, and 2 or more where others cost several times as much: then it leads what a selector
-    /// says that timed nothing.
+    /// some inputs says more than 0 of those. Where nothing is timed, it leads what a selector learned if a campaign found that worth it,
+    /// and in any case where it says 2 or more, since others cost several times as much.
     fn suits(&self, device: &DeviceSpec, input: &InputOf<Self>) -> f64 {
         let _ = (device, input);
         0.0

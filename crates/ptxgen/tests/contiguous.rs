@@ -43,8 +43,8 @@ fn only_numbers_of_four_bytes_in_whole_vectors_stay_together() {
 fn the_main_loop_is_multiply_adds_in_every_layout() {
     let Some(assembler) = Assembler::find() else { return };
     let wide = "n_s=16,n_l=256,u=16";
-    // Where both operands are read along the reduction, the assembler finds fewer registers without conflicts of tiles that stay contiguous
-    // along it; of those that are transposed on their way it does, see `main_loops.rs`.
+    // Where both operands are read along the reduction, the assembler leaves more conflicts of registers than of tiles that are transposed on
+    // their way, which `main_loops.rs` holds to the limits of all.
     for (layout, config, least, conflicts) in [
         (Layout::Nn, "", [0.92, 0.88], 0.03),
         (Layout::Nn, wide, [0.92, 0.88], 0.03),

@@ -129,7 +129,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
 }
 
 /// What runs before anything is tuned: a tile that is as square as C allows, enough sets of sums to hide the latency of their chains,
-/// and the side stays that is shorter in bytes.
+/// and the side stays of which the other is then read least.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
     let (m, n) = (int("m").max(1), int("n").max(1));
@@ -142,9 +142,10 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let is_cut = if rows { tiles_n > 1 } else { tiles_m > 1 };
     // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
     let reduction = int("k") * int("element");
+    let near = space.symbols().get("l2_bytes").and_then(Value::as_int).unwrap_or(512 << 10) / 2;
     // The longer side is read once, and in one run where all of the other is a tile; but where neither side stays near, as little is read as
     // can be.
-    let rows_stay = match tiles_m > 1 && tiles_n > 1 && m.min(n) * reduction > int("l2_bytes") / 2 {
+    let rows_stay = match tiles_m > 1 && tiles_n > 1 && m.min(n) * reduction > near {
         true => tiles_m * n + m <= tiles_n * m + n,
         false => rows == is_cut,
     };

@@ -404,8 +404,15 @@ impl Choice {
             let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
             return Self { broadcast: true, u, v_block: ALL, s_block: s, prefetch, ..common };
         }
-        if f.parts == 2 && !f.is_narrow() && axis == Axis::M && !pack_v && !f.deep_b && v > 2 * v_block {
-            // Both operands are read step by step, each step of A from end to end.
+        if f.parts == 2
+            && !f.is_narrow()
+            && axis == Axis::M
+            && !pack_v
+            && !f.deep_b
+            && v > 2 * v_block
+            && s >= SHORT / 4
+        {
+            // Both operands are read step by step, some lines of each at a time.
             return Self {
                 tile: WIDE_COMPLEX,
                 broadcast: false,
@@ -459,21 +466,21 @@ impl Choice {
         let pack_v = !f.is_contiguous(axis);
         let common = Self { pack_v, pack_s: false, k_s: 4, ..common };
         // Few columns at once, where all that is done is to write them.
-        let narrow = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
-        let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { narrow } else { best_tile(f, v, s) };
+        let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
+        let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { few_columns } else { best_tile(f, v, s) };
         if v <= 2 * tile.0 * f.lanes {
             return Self { tile, broadcast: false, v_block: ALL, ..common };
         }
         if f.k < 16 && axis == Axis::M {
             // What vectors are loaded from stays in the first-level cache while some columns are written.
             let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
-            return Self { tile: narrow, v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
+            return Self { tile: few_columns, v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
         }
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }
 }
 
-/// A register tile of complex elements that loads fewer of them for as many products than others, where vectors are lines.
+/// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);
 
 /// Cycles of transposing a byte of a tile of C.

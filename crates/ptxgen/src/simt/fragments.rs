@@ -92,11 +92,11 @@ pub(crate) fn add_products(b: &mut Builder, of: Arithmetic, (acc, step): (&[Reg]
 }
 
 /// The products of real numbers, those of one element of the first operand together, to and fro along the second operand, and along the first
-/// from step to step, so that neighbours share an operand: of the orders that were tried (by either operand, straight, shifted or to and fro,
+/// from step to step. Neighbours within a step share an operand. Of the orders that were tried (by either operand, straight, shifted or to and fro,
 /// by pairs and by squares) the assembler makes fewest conflicts of registers' banks of this one.
 fn real(b: &mut Builder, of: Arithmetic, set: &[Reg], (x, y): (&[Reg], &[Reg]), step: u32) {
     let (rows, columns) = (x.len(), y.len());
-    let turned = |back: bool, at: usize, of: usize| if back { of - 1 - at } else { at };
+    let turned = |back: bool, at: usize, count: usize| if back { count - 1 - at } else { at };
     for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
         let (i, j) = (turned(!step.is_multiple_of(2), i, rows), turned(i % 2 == 1, j, columns));
         let at = j * rows + i;

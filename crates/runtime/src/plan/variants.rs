@@ -11,7 +11,7 @@ use super::{Planner, Ranking, Recalled, from_cache, look, recall, to_cache, unst
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
 use crate::plan_cache::{Lookup, PlanCache};
-use crate::selection::{RankedVariants, Ranker};
+use crate::selection::{RankedVariants, Ranker, lead, leader};
 use crate::verify::Verifier;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -345,9 +345,12 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let (is_own, outdone) = (matches!(ranker, Ranker::Own(_)), ranker.outdone());
         let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect(), expected_loss);
         self.reasons.push(sentence_of(&said));
-        self.reasons.extend(advice(&said, self.planner.is_timed()));
+        let advice = advice(&said, self.planner.is_timed());
         self.selection = Some(said);
+        let first = order[0];
         let order = if is_own || self.planner.is_timed() { order } else { self.led_by_suited(legal, outdone, order) };
+        // What the selector expects of its first choice says nothing of another.
+        self.reasons.extend(advice.filter(|_| order[0] == first));
         let rest: Vec<usize> = (0..legal.len()).filter(|at| !order.contains(at)).collect();
         let (best, behind) = order.split_at(order.len().min(self.planner.most.max(1)));
         // A learned selector says nothing of kernels that it has never seen; one's own left them out.
@@ -360,24 +363,22 @@ impl<'d, 'a> Deciding<'d, 'a> {
     }
 
     /// The order of a learned selector, of which a kernel takes the lead where nothing is timed: the one whose default suits the input
-    /// best by its own word, where that word was worth more in the campaign than the selector; and one that is made for such inputs in any
+    /// best by its own word, where that was worth at least as much in the campaign; and one that is made for such inputs in any
     /// case: they are rare, so that few or none of them were learned on, and a wrong guess costs several times the best.
     fn led_by_suited(&mut self, legal: &[usize], outdone: Option<[f64; 2]>, mut order: Vec<usize>) -> Vec<usize> {
         let suits = |at: usize| self.planner.entrants[legal[at]].problem.suits();
-        let better = order.iter().copied().filter(|at| suits(*at) > suits(order[0]));
-        let Some(best) = better.rev().max_by(|a, b| suits(*a).total_cmp(&suits(*b))) else { return order };
-        let why = match outdone {
-            _ if suits(best) >= MADE_FOR => "is made for such inputs".to_owned(),
-            Some([suited, learned]) => format!(
-                "has the default that suits the input best, which was the better guess in the campaign ({:.1}% of the best, the selector {:.1}%)",
-                100.0 * suited,
-                100.0 * learned
-            ),
-            None => return order,
+        let Some(best) = leader(&order, suits) else { return order };
+        let why = if suits(best) >= MADE_FOR {
+            "is made for such inputs".to_owned()
+        } else if let Some([led, alone]) = outdone {
+            let (led, alone) = (100.0 * led, 100.0 * alone);
+            let what = "has the default that suits the input best, by which the campaign's inputs ran at";
+            format!("{what} {led:.1}% of the best, and without at {alone:.1}%")
+        } else {
+            return order;
         };
         self.reasons.push(format!("nothing is timed, and {} {why}, so that it leads", self.id(legal[best])));
-        order.retain(|at| *at != best);
-        order.insert(0, best);
+        lead(&mut order, best);
         order
     }
 

@@ -16,9 +16,8 @@ use tilewright_core::selector::Candidate;
 pub struct Cases {
     /// Inputs, with what each kernel costs.
     pub set: ChoiceSet,
-    /// Best cost over that of the kernel whose default suits an input best by its own word ([`Problem::suits`]), a mean over the inputs
-    /// of which it was measured; none where there are none.
-    pub suited: Option<f64>,
+    /// Of each input, what each of its kernels says of how well its default suits it ([`Problem::suits`]).
+    pub suits: Vec<Vec<f64>>,
 }
 
 /// The inputs that the logs of at least two kernels have, as cases: features of the input, and for each kernel the best measured
@@ -47,7 +46,7 @@ pub fn cases(
         let found = cost(sample, objective);
         *best = best.map_or(found, |b| Some(found.map_or(b, |f| b.min(f))));
     }
-    let mut suited = Vec::new();
+    let mut words = Vec::new();
     for (group, (sample, best)) in inputs.into_iter().enumerate() {
         if best.iter().flatten().count() < 2 {
             continue;
@@ -60,32 +59,26 @@ pub fn cases(
         };
         let mut features = Vec::new();
         any.input_features(&mut features);
-        suited.extend(fraction_of_suited(&problems, &best));
         let trial = |(at, best): (usize, &Option<Option<f64>>)| {
             let runs = || problems[at].as_ref().is_some_and(|p| p.space().first_legal().is_some());
             let cost = best.or_else(|| (!runs()).then_some(None))?;
             Some(Trial { candidate: Candidate { variant: kernels[at].id().to_string(), features: Vec::new() }, cost })
         };
-        let trials = best.iter().enumerate().filter_map(trial).collect();
+        let known: Vec<(Trial, f64)> = best
+            .iter()
+            .enumerate()
+            .filter_map(|(at, best)| Some((trial((at, best))?, problems[at].as_ref().map_or(0.0, |p| p.suits()))))
+            .collect();
+        let (trials, suits) = known.into_iter().unzip();
         let group = u32::try_from(group).unwrap_or(u32::MAX);
         let wrong = |e: tilewright_core::choice::ChoiceError| RuntimeError::Setting {
             field: "features",
             message: e.to_string(),
         };
         out.push(Case { features, trials, group }).map_err(wrong)?;
+        words.push(suits);
     }
-    let mean = suited.iter().sum::<f64>() / suited.len() as f64;
-    Ok(Cases { set: out, suited: Some(mean).filter(|mean| mean.is_finite()) })
-}
-
-/// The best cost over that of the kernel whose default suits the input best, 0 where that failed; none where it was not measured.
-fn fraction_of_suited(problems: &[Option<Box<dyn Problem>>], best: &[Option<Option<f64>>]) -> Option<f64> {
-    let suits = |at: usize| Some(problems[at].as_ref().filter(|p| p.space().first_legal().is_some())?.suits());
-    let known = (0..problems.len()).filter_map(|at| Some((at, suits(at)?)));
-    // The first of equals, as planning takes it.
-    let (at, _) = known.reduce(|first, other| if other.1 > first.1 { other } else { first })?;
-    let least = best.iter().flatten().flatten().copied().reduce(f64::min)?;
-    best[at].map(|own| own.map_or(0.0, |own| least / own))
+    Ok(Cases { set: out, suits: words })
 }
 
 /// What a sample cost. What was cut off ran, and took at least that long.

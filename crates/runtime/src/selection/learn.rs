@@ -1,8 +1,6 @@
 //! Learning a selector: which method does best on inputs that it was not fitted on.
 
-use super::{
-    Cases, SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredSelector, cases,
-};
+use super::{Cases, SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredSelector, cases};
 use crate::error::RuntimeError;
 use crate::log::Sample;
 use std::path::PathBuf;
@@ -32,13 +30,13 @@ pub fn learn_from(
     if kernels.len() < 2 {
         return Ok(None);
     }
-    let Cases { set: cases, suited } = cases(kernels, device, samples, objective)?;
-    if cases.len() < LEAST_INPUTS {
+    let cases = cases(kernels, device, samples, objective)?;
+    if cases.set.len() < LEAST_INPUTS {
         return Ok(None);
     }
     let header = SelectorHeader::new(kernels[0].computation(), device, objective.clone(), fixed.clone());
-    let stats = SelectorStats { suited, ..header.stats };
-    let stored = learn(SelectorHeader { seed, stats, ..header }, cases)?;
+    let mut stored = learn(SelectorHeader { seed, ..header }, cases.set.clone())?;
+    stored.header.stats.suited = worth_of_words(&cases, &stored.header);
     let path = store.put(&stored)?;
     Ok(Some((path, stored)))
 }
@@ -51,7 +49,7 @@ pub fn learn_from(
 pub fn learn(header: SelectorHeader, cases: ChoiceSet) -> Result<StoredSelector, SelectionError> {
     let failed = |source| SelectionError::Learn { computation: header.computation.clone(), source };
     let (method, fraction_of_oracle) = chosen(&cases, header.seed).map_err(failed)?;
-    let stats = SelectorStats { inputs: cases.len() as u64, fraction_of_oracle, ..header.stats };
+    let stats = SelectorStats { inputs: cases.len() as u64, fraction_of_oracle, suited: None };
     let mut variants: Vec<String> =
         cases.cases().iter().flat_map(|c| c.trials.iter().map(|t| t.candidate.variant.clone())).collect();
     variants.sort();
@@ -97,11 +95,32 @@ fn methods() -> Vec<(String, Box<dyn FitSelector>)> {
     Vec::new()
 }
 
+/// Folds of each cross-validation.
+#[cfg(feature = "select")]
+const FOLDS: usize = 3;
+
+/// The mean fraction of the oracle on unseen inputs that the method of a selector comes to where the kernels' own word leads it; none where
+/// that cannot be said.
+#[cfg(feature = "select")]
+pub(super) fn worth_of_words(cases: &Cases, header: &SelectorHeader) -> Option<f64> {
+    use super::suited::{Led, with_words};
+    use tilewright_variant_select::evaluate::cross_validate;
+    let methods = methods();
+    let (_, method) = methods.iter().find(|(name, _)| *name == header.method)?;
+    let cases = with_words(cases).ok()?;
+    cross_validate(&Led(&**method), &cases, FOLDS, header.seed).ok().map(|scores| scores.fraction_of_oracle)
+}
+
+#[cfg(not(feature = "select"))]
+fn worth_of_words(_: &Cases, _: &SelectorHeader) -> Option<f64> {
+    None
+}
+
 /// The best method, and its mean fraction of the oracle on unseen inputs.
 #[cfg(feature = "select")]
 fn chosen(cases: &ChoiceSet, seed: u64) -> Result<(String, Option<f64>), SelectError> {
     use tilewright_variant_select::evaluate::{Auto, cross_validate};
-    let auto = Auto { methods: methods(), folds: 3 };
+    let auto = Auto { methods: methods(), folds: FOLDS };
     let (name, _) = auto.choose(cases, seed)?;
     let method = auto.methods.iter().find(|(known, _)| *known == name);
     let scores = method.map(|(_, method)| cross_validate(&**method, cases, auto.folds, seed));

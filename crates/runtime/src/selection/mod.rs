@@ -3,9 +3,12 @@
 mod cases;
 mod learn;
 mod store;
+mod suited;
 
 pub use cases::{Cases, cases};
 pub use learn::{learn, learn_from};
+pub(crate) use suited::{lead, leader};
+
 pub use store::{SelectorHeader, SelectorStats, SelectorStore, StoredSelector};
 
 use tilewright_core::choice::SelectError;
@@ -129,8 +132,8 @@ impl Ranker<'_> {
         Ok(out)
     }
 
-    /// What the kernels' own word of which default suits an input best was worth in the campaign, and what the ranker was, as fractions of
-    /// the best; none where the ranker was worth more, or nobody looked.
+    /// What the ranker was worth on unseen inputs of the campaign with the kernels' own word of which default suits best in the lead, and
+    /// without, as fractions of the best; none where it was worth more without, or nobody looked.
     pub fn outdone(&self) -> Option<[f64; 2]> {
         let Self::Stored(stored, _) = self else { return None };
         let SelectorStats { fraction_of_oracle, suited, .. } = stored.header.stats;

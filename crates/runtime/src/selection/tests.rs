@@ -1,3 +1,4 @@
+use super::learn::worth_of_words;
 use super::*;
 use crate::RuntimeError;
 use crate::log::Sample;
@@ -150,12 +151,12 @@ fn cases_hold_the_best_of_each_kernel_and_what_cannot_run() {
     ];
     let kernels: [&dyn AnyKernel; 4] = [&a, &b, &never, &idle];
     let samples: [&[Sample]; 4] = [&of_a, &of_b, &[], &[]];
-    let Cases { set: found, suited } = cases(&kernels, &toy::device(), &samples, &Objective::default()).unwrap();
+    let Cases { set: found, suits } = cases(&kernels, &toy::device(), &samples, &Objective::default()).unwrap();
     let costs = |at: usize| -> Vec<(&str, Option<f64>)> {
         found.cases()[at].trials.iter().map(|t| (t.candidate.variant.as_str(), t.cost)).collect()
     };
     assert_eq!(found.len(), 2, "an input of one kernel only says nothing");
-    assert_eq!(suited, Some(0.125), "a quarter of the best where it took 8 s, and nothing where it failed");
+    assert_eq!(suits, [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]], "what each of the kernels of a case says");
     assert_eq!(costs(0), [("scale.a", Some(2.0)), ("scale.b", Some(8.0)), ("scale.never", None)]);
     assert_eq!(costs(1), [("scale.a", Some(1.0)), ("scale.b", None), ("scale.never", None)]);
     assert_eq!(found.cases()[0].features.len(), found.schema().input.len());
@@ -163,4 +164,39 @@ fn cases_hold_the_best_of_each_kernel_and_what_cannot_run() {
     let fixed = (&Objective::default(), &Config::default());
     let too_few = learn_from(&store, (&kernels, &samples), &toy::device(), fixed, 1).unwrap();
     assert!(too_few.is_none());
+}
+
+#[test]
+fn the_kernels_own_word_is_weighed_beside_the_selector() {
+    let says = |suits: &[f64], order: &[usize]| {
+        let mut order = order.to_vec();
+        let found = leader(&order, |at| suits[at]);
+        found.iter().for_each(|at| lead(&mut order, *at));
+        order
+    };
+    assert_eq!(says(&[0.0, 1.0, 1.0], &[0, 2, 1]), [2, 0, 1], "of equals the earlier one");
+    assert_eq!(says(&[1.0, 1.0], &[1, 0]), [1, 0], "no more than the first");
+    assert!(leader(&[], |_| 1.0).is_none());
+    // A word that is always wrong, and one that is always right.
+    let set = learned(200);
+    let costs = |case: &Case| case.trials.iter().map(|t| t.cost.unwrap_or(f64::INFINITY)).collect::<Vec<_>>();
+    let worth = |word: &dyn Fn(&[f64], f64) -> bool| {
+        let words = |case: &Case| {
+            let costs = costs(case);
+            costs.iter().map(|cost| f64::from(u8::from(word(&costs, *cost)))).collect()
+        };
+        let suits: Vec<Vec<f64>> = set.cases().iter().map(words).collect();
+        let stored = learn(header(""), set.clone()).unwrap();
+        worth_of_words(&Cases { set: set.clone(), suits }, &stored.header).unwrap()
+    };
+    let right = worth(&|all, cost| all.iter().all(|other| *other >= cost));
+    assert!((right - 1.0).abs() < 1e-9, "{right}");
+    let wrong = worth(&|_, cost| cost == 9.0);
+    assert!(wrong < 0.2, "{wrong}");
+}
+
+#[test]
+fn a_header_of_before_says_nothing_of_words() {
+    let stats: SelectorStats = serde_json::from_str(r#"{"inputs":3,"fraction_of_oracle":0.5}"#).unwrap();
+    assert_eq!(stats, SelectorStats { inputs: 3, fraction_of_oracle: Some(0.5), suited: None });
 }

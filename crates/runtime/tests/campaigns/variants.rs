@@ -185,7 +185,7 @@ fn the_kernels_own_word_leads_a_selector_that_was_worth_less_where_nothing_is_ti
         setup.measure = setup.measure.filter(|_| is_timed);
         let planned = setup.plan("n=1000").unwrap();
         assert_eq!(planned.kernel.as_str(), first, "{}", planned.reason);
-        let says = planned.reason.contains("(100.0% of the best, the selector 100.0%)");
+        let says = planned.reason.contains("ran at 100.0% of the best, and without at 100.0%, so that it leads");
         assert_eq!(says, first == KEEN, "{}", planned.reason);
     }
 }

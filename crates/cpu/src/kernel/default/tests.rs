@@ -109,13 +109,14 @@ fn steps_that_take_more_than_a_line_are_packed() {
 fn complex_products_take_the_wide_tile_where_steps_are_read_as_they_come() {
     let choice = |vec_max: i64, (m, n, k): (usize, usize, usize), dtype: DType, layout: Layout| {
         let choice = Choice::of(&Facts::of(&device(vec_max, 1), &GemmInput::new(m, n, k, dtype, layout)));
-        (choice.tile == WIDE_COMPLEX).then_some((choice.pack_v, choice.u, choice.v_block))
+        (choice.tile == WIDE_COMPLEX && choice.k_s == 8).then_some((choice.pack_v, choice.u, choice.v_block))
     };
     let (long, deep) = ((2560, 16, 2560), (64, 64, 60_000));
     assert_eq!(choice(64, long, DType::C32, Layout::Nn), Some((false, 64, 512)));
     assert_eq!(choice(64, long, DType::C64, Layout::Nn), Some((false, 64, 256)));
     assert_eq!(choice(64, deep, DType::C32, Layout::Nt), Some((false, 64, 64)));
-    // Two tiles of others, B along k, C transposed, shorter vectors, and real elements.
+    // Two tiles of others, a few columns, B along k, C transposed, shorter vectors, and real elements.
+    assert_eq!(choice(64, (100, 4, 60_000), DType::C32, Layout::Nt), None);
     assert_eq!(choice(64, (2560, 10, 2560), DType::C32, Layout::Nn), None);
     assert_eq!(choice(64, deep, DType::C32, Layout::Nn), None);
     assert_eq!(choice(64, (16, 2560, 2560), DType::C32, Layout::Nt), None);
