@@ -368,11 +368,11 @@ impl<'d, 'a> Deciding<'d, 'a> {
     fn led_by_suited(&mut self, legal: &[usize], outdone: Option<[f64; 2]>, mut order: Vec<usize>) -> Vec<usize> {
         let suits = |at: usize| self.planner.entrants[legal[at]].problem.suits();
         let Some(best) = leader(&order, suits) else { return order };
-        let why = if suits(best) >= MADE_FOR {
+        let why = if suits(best) >= MADE_FOR && suits(best) > suits(order[0]) {
             "is made for such inputs".to_owned()
         } else if let Some([led, alone]) = outdone {
             let (led, alone) = (100.0 * led, 100.0 * alone);
-            let what = "has the default that suits the input best, by which the campaign's inputs ran at";
+            let what = "comes first by how well defaults suit the input, by which the campaign's inputs ran at";
             format!("{what} {led:.1}% of the best, and without at {alone:.1}%")
         } else {
             return order;

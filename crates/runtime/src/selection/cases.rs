@@ -60,16 +60,13 @@ pub fn cases(
         let mut features = Vec::new();
         any.input_features(&mut features);
         let trial = |(at, best): (usize, &Option<Option<f64>>)| {
-            let runs = || problems[at].as_ref().is_some_and(|p| p.space().first_legal().is_some());
-            let cost = best.or_else(|| (!runs()).then_some(None))?;
-            Some(Trial { candidate: Candidate { variant: kernels[at].id().to_string(), features: Vec::new() }, cost })
+            let runs = problems[at].as_ref().filter(|p| p.space().first_legal().is_some());
+            let cost = best.or_else(|| runs.is_none().then_some(None))?;
+            let candidate = Candidate { variant: kernels[at].id().to_string(), features: Vec::new() };
+            // What cannot run is no part of a plan, whatever it says.
+            Some((Trial { candidate, cost }, runs.map_or(0.0, |p| p.suits())))
         };
-        let known: Vec<(Trial, f64)> = best
-            .iter()
-            .enumerate()
-            .filter_map(|(at, best)| Some((trial((at, best))?, problems[at].as_ref().map_or(0.0, |p| p.suits()))))
-            .collect();
-        let (trials, suits) = known.into_iter().unzip();
+        let (trials, suits) = best.iter().enumerate().filter_map(trial).unzip();
         let group = u32::try_from(group).unwrap_or(u32::MAX);
         let wrong = |e: tilewright_core::choice::ChoiceError| RuntimeError::Setting {
             field: "features",

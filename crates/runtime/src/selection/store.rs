@@ -23,8 +23,8 @@ pub struct SelectorStats {
     pub inputs: u64,
     /// Best time over the chosen kernel's, mean over inputs that it was not fitted on; None where there were too few.
     pub fraction_of_oracle: Option<f64>,
-    /// The same where the kernel leads whose default suits the input best by its own word, if that says more than the first choice; None where
-    /// nobody looked.
+    /// The same where the kernel leads whose default suits the input best by its own word, the first of equals; None where nobody
+    /// looked.
     #[serde(default)]
     pub suited: Option<f64>,
 }

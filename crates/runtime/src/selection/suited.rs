@@ -10,12 +10,11 @@ use tilewright_core::choice::{Case, ChoiceError, ChoiceSet, FitSelector, SelectE
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
-/// The one that takes the lead of an order by the word of each: the one that says most, where that is more than what the first says. Of those
-/// that say the same the earlier one.
+/// The one that takes the lead of an order by the word of each: the one that says most, and of those that say the same the one that is named
+/// first, as where nothing is known; none where it leads already.
 pub(crate) fn leader(order: &[usize], suits: impl Fn(usize) -> f64) -> Option<usize> {
-    let first = suits(*order.first()?);
-    let better = order.iter().copied().filter(|at| suits(*at) > first);
-    better.rev().max_by(|a, b| suits(*a).total_cmp(&suits(*b)))
+    let best = order.iter().copied().max_by(|a, b| suits(*a).total_cmp(&suits(*b)).then(b.cmp(a)))?;
+    (best != order[0]).then_some(best)
 }
 
 /// Puts one at the front of an order.

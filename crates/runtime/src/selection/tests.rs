@@ -138,7 +138,7 @@ fn cases_hold_the_best_of_each_kernel_and_what_cannot_run() {
     let (a, b, never, idle) = (
         kernel("scale.a", "width <= 16"),
         Erased::new(ScaleKernel::new().restricted("width <= 16").named("scale.b").suiting(1.0)),
-        kernel("scale.never", "width > 16"),
+        Erased::new(ScaleKernel::new().restricted("width > 16").named("scale.never").suiting(2.0)),
         kernel("scale.idle", "width <= 16"),
     );
     let took = |s: f64| Ok(Measurement::recorded(s));
@@ -156,7 +156,11 @@ fn cases_hold_the_best_of_each_kernel_and_what_cannot_run() {
         found.cases()[at].trials.iter().map(|t| (t.candidate.variant.as_str(), t.cost)).collect()
     };
     assert_eq!(found.len(), 2, "an input of one kernel only says nothing");
-    assert_eq!(suits, [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]], "what each of the kernels of a case says");
+    assert_eq!(
+        suits,
+        [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]],
+        "what each of the kernels of a case says, and nothing of what cannot run"
+    );
     assert_eq!(costs(0), [("scale.a", Some(2.0)), ("scale.b", Some(8.0)), ("scale.never", None)]);
     assert_eq!(costs(1), [("scale.a", Some(1.0)), ("scale.b", None), ("scale.never", None)]);
     assert_eq!(found.cases()[0].features.len(), found.schema().input.len());
@@ -174,8 +178,8 @@ fn the_kernels_own_word_is_weighed_beside_the_selector() {
         found.iter().for_each(|at| lead(&mut order, *at));
         order
     };
-    assert_eq!(says(&[0.0, 1.0, 1.0], &[0, 2, 1]), [2, 0, 1], "of equals the earlier one");
-    assert_eq!(says(&[1.0, 1.0], &[1, 0]), [1, 0], "no more than the first");
+    assert_eq!(says(&[0.0, 1.0, 1.0], &[0, 2, 1]), [1, 0, 2], "of equals the one that is named first");
+    assert_eq!(says(&[1.0, 2.0, 1.0], &[1, 2, 0]), [1, 2, 0], "it leads already");
     assert!(leader(&[], |_| 1.0).is_none());
     // A word that is always wrong, and one that is always right.
     let set = learned(200);
