@@ -103,7 +103,7 @@ const FOLDS: usize = 3;
 /// that cannot be said.
 #[cfg(feature = "select")]
 pub(super) fn worth_of_words(cases: &Cases, header: &SelectorHeader) -> Option<f64> {
-    use super::suited::{Led, with_words};
+    use super::led::{Led, with_words};
     use tilewright_variant_select::evaluate::cross_validate;
     let methods = methods();
     let (_, method) = methods.iter().find(|(name, _)| *name == header.method)?;

@@ -2,6 +2,8 @@
 
 mod cases;
 mod learn;
+#[cfg(feature = "select")]
+mod led;
 mod store;
 mod suited;
 

@@ -5,10 +5,7 @@
 //!
 //! [`Problem::suits`]: tilewright_core::problem::Problem::suits
 
-use super::Cases;
-use tilewright_core::choice::{Case, ChoiceError, ChoiceSet, FitSelector, SelectError, Trial};
-use tilewright_core::feature::{Feature, FeatureSchema};
-use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::selector::VariantOrder;
 
 /// The one that takes the lead of an order by the word of each: the one that says most, and of those that say the same the one that is named
 /// first, as where nothing is known; none where it leads already.
@@ -21,50 +18,4 @@ pub(crate) fn leader(order: &[usize], suits: impl Fn(usize) -> f64) -> Option<us
 pub(crate) fn lead(order: &mut VariantOrder, leader: usize) {
     order.retain(|at| *at != leader);
     order.insert(0, leader);
-}
-
-/// The cases, with each kernel's word as its one feature.
-pub(super) fn with_words(cases: &Cases) -> Result<ChoiceSet, ChoiceError> {
-    let config = vec![Feature::flag("suits")];
-    let mut out = ChoiceSet::new(FeatureSchema { config, ..cases.set.schema().clone() });
-    for (case, words) in cases.set.cases().iter().zip(&cases.suits) {
-        let trial = |(trial, word): (&Trial, &f64)| Trial {
-            candidate: Candidate { features: vec![*word as f32], ..trial.candidate.clone() },
-            ..trial.clone()
-        };
-        out.push(Case { trials: case.trials.iter().zip(words).map(trial).collect(), ..case.clone() })?;
-    }
-    Ok(out)
-}
-
-/// A method whose selectors the kernels' own word leads, for cases [`with_words`].
-pub(super) struct Led<'a>(pub(super) &'a dyn FitSelector);
-
-impl FitSelector for Led<'_> {
-    fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError> {
-        let mut plain = ChoiceSet::new(FeatureSchema { config: Vec::new(), ..data.schema().clone() });
-        for case in data.cases() {
-            let trial = |trial: &Trial| Trial { candidate: without_word(&trial.candidate), ..trial.clone() };
-            // What was accepted with a feature more is without it.
-            plain.push(Case { trials: case.trials.iter().map(trial).collect(), ..case.clone() }).ok();
-        }
-        Ok(Box::new(LedSelector(self.0.fit(&plain, seed)?)))
-    }
-}
-
-struct LedSelector(Box<dyn Selector>);
-
-impl Selector for LedSelector {
-    fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        let plain: Vec<Candidate> = candidates.iter().map(without_word).collect();
-        self.0.rank(input, &plain, out);
-        let suits = |at: usize| candidates[at].features.first().map_or(0.0, |word| f64::from(*word));
-        if let Some(leader) = leader(out, suits) {
-            lead(out, leader);
-        }
-    }
-}
-
-fn without_word(candidate: &Candidate) -> Candidate {
-    Candidate { variant: candidate.variant.clone(), features: Vec::new() }
 }
