@@ -342,13 +342,13 @@ impl<'d, 'a> Deciding<'d, 'a> {
         if order.is_empty() {
             return None;
         }
-        let (is_own, outdone) = (matches!(ranker, Ranker::Own(_)), ranker.outdone());
+        let (is_own, led_worth) = (matches!(ranker, Ranker::Own(_)), ranker.led_worth());
         let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect(), expected_loss);
         self.reasons.push(sentence_of(&said));
         let advice = advice(&said, self.planner.is_timed());
         self.selection = Some(said);
         let first = order[0];
-        let order = if is_own || self.planner.is_timed() { order } else { self.led_by_suited(legal, outdone, order) };
+        let order = if is_own || self.planner.is_timed() { order } else { self.led_by_suited(legal, led_worth, order) };
         // What the selector expects of its first choice says nothing of another.
         self.reasons.extend(advice.filter(|_| order[0] == first));
         let rest: Vec<usize> = (0..legal.len()).filter(|at| !order.contains(at)).collect();
@@ -363,14 +363,14 @@ impl<'d, 'a> Deciding<'d, 'a> {
     }
 
     /// The order of a learned selector, of which a kernel takes the lead where nothing is timed: the one whose default suits the input
-    /// best by its own word, where that was worth at least as much in the campaign; and one that is made for such inputs in any
+    /// best by its own rating, where that was worth at least as much in the campaign; and one that is made for such inputs in any
     /// case: they are rare, so that few or none of them were learned on, and a wrong guess costs several times the best.
-    fn led_by_suited(&mut self, legal: &[usize], outdone: Option<[f64; 2]>, mut order: Vec<usize>) -> Vec<usize> {
+    fn led_by_suited(&mut self, legal: &[usize], led_worth: Option<[f64; 2]>, mut order: Vec<usize>) -> Vec<usize> {
         let suits = |at: usize| self.planner.entrants[legal[at]].problem.suits();
         let Some(best) = leader(&order, suits) else { return order };
         let why = if suits(best) >= MADE_FOR && suits(best) > suits(order[0]) {
             "is made for such inputs".to_owned()
-        } else if let Some([led, alone]) = outdone {
+        } else if let Some([led, alone]) = led_worth {
             let (led, alone) = (100.0 * led, 100.0 * alone);
             let what = "comes first by how well defaults suit the input, by which the campaign's inputs ran at";
             format!("{what} {led:.1}% of the best, and without at {alone:.1}%")

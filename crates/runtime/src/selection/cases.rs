@@ -46,7 +46,7 @@ pub fn cases(
         let found = cost(sample, objective);
         *best = best.map_or(found, |b| Some(found.map_or(b, |f| b.min(f))));
     }
-    let mut words = Vec::new();
+    let mut ratings = Vec::new();
     for (group, (sample, best)) in inputs.into_iter().enumerate() {
         if best.iter().flatten().count() < 2 {
             continue;
@@ -73,9 +73,9 @@ pub fn cases(
             message: e.to_string(),
         };
         out.push(Case { features, trials, group }).map_err(wrong)?;
-        words.push(suits);
+        ratings.push(suits);
     }
-    Ok(Cases { set: out, suits: words })
+    Ok(Cases { set: out, suits: ratings })
 }
 
 /// What a sample cost. What was cut off ran, and took at least that long.

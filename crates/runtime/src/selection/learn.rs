@@ -36,7 +36,7 @@ pub fn learn_from(
     }
     let header = SelectorHeader::new(kernels[0].computation(), device, objective.clone(), fixed.clone());
     let mut stored = learn(SelectorHeader { seed, ..header }, cases.set.clone())?;
-    stored.header.stats.suited = worth_of_words(&cases, &stored.header);
+    stored.header.stats.suited = worth_of_ratings(&cases, &stored.header);
     let path = store.put(&stored)?;
     Ok(Some((path, stored)))
 }
@@ -99,20 +99,20 @@ fn methods() -> Vec<(String, Box<dyn FitSelector>)> {
 #[cfg(feature = "select")]
 const FOLDS: usize = 3;
 
-/// The mean fraction of the oracle on unseen inputs that the method of a selector comes to where the kernels' own word leads it; none where
+/// The mean fraction of the oracle on unseen inputs that the method of a selector comes to where the kernels' own rating leads it; none where
 /// that cannot be said.
 #[cfg(feature = "select")]
-pub(super) fn worth_of_words(cases: &Cases, header: &SelectorHeader) -> Option<f64> {
-    use super::led::{Led, with_words};
+pub(super) fn worth_of_ratings(cases: &Cases, header: &SelectorHeader) -> Option<f64> {
+    use super::led::{Led, with_ratings};
     use tilewright_variant_select::evaluate::cross_validate;
     let methods = methods();
     let (_, method) = methods.iter().find(|(name, _)| *name == header.method)?;
-    let cases = with_words(cases).ok()?;
+    let cases = with_ratings(cases).ok()?;
     cross_validate(&Led(&**method), &cases, FOLDS, header.seed).ok().map(|scores| scores.fraction_of_oracle)
 }
 
 #[cfg(not(feature = "select"))]
-fn worth_of_words(_: &Cases, _: &SelectorHeader) -> Option<f64> {
+pub(super) fn worth_of_ratings(_: &Cases, _: &SelectorHeader) -> Option<f64> {
     None
 }
 

@@ -134,9 +134,9 @@ impl Ranker<'_> {
         Ok(out)
     }
 
-    /// What the ranker was worth on unseen inputs of the campaign with the kernels' own word of which default suits best in the lead, and
-    /// without, as fractions of the best; none where it was worth more without, or nobody looked.
-    pub fn outdone(&self) -> Option<[f64; 2]> {
+    /// Fractions of the best that the selector reaches on the campaign's inputs by cross-validation: with the kernel in the lead that rates its
+    /// default highest, and alone. None where alone is better, or nobody looked.
+    pub fn led_worth(&self) -> Option<[f64; 2]> {
         let Self::Stored(stored, _) = self else { return None };
         let SelectorStats { fraction_of_oracle, suited, .. } = stored.header.stats;
         Some([suited?, fraction_of_oracle?]).filter(|[suited, learned]| suited >= learned)

@@ -23,7 +23,7 @@ pub struct SelectorStats {
     pub inputs: u64,
     /// Best time over the chosen kernel's, mean over inputs that it was not fitted on; None where there were too few.
     pub fraction_of_oracle: Option<f64>,
-    /// The same where the kernel leads whose default suits the input best by its own word, the first of equals; None where nobody
+    /// The same where the kernel leads whose default suits the input best by its own rating, the first of equals; None where nobody
     /// looked.
     #[serde(default)]
     pub suited: Option<f64>,

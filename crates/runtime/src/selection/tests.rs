@@ -1,4 +1,4 @@
-use super::learn::worth_of_words;
+use super::learn::worth_of_ratings;
 use super::*;
 use crate::RuntimeError;
 use crate::log::Sample;
@@ -171,7 +171,7 @@ fn cases_hold_the_best_of_each_kernel_and_what_cannot_run() {
 }
 
 #[test]
-fn the_kernels_own_word_is_weighed_beside_the_selector() {
+fn the_kernels_own_rating_is_weighed_beside_the_selector() {
     let says = |suits: &[f64], order: &[usize]| {
         let mut order = order.to_vec();
         let found = leader(&order, |at| suits[at]);
@@ -191,7 +191,7 @@ fn the_kernels_own_word_is_weighed_beside_the_selector() {
         };
         let suits: Vec<Vec<f64>> = set.cases().iter().map(words).collect();
         let stored = learn(header(""), set.clone()).unwrap();
-        worth_of_words(&Cases { set: set.clone(), suits }, &stored.header).unwrap()
+        worth_of_ratings(&Cases { set: set.clone(), suits }, &stored.header).unwrap()
     };
     let right = worth(&|all, cost| all.iter().all(|other| *other >= cost));
     assert!((right - 1.0).abs() < 1e-9, "{right}");
@@ -200,7 +200,7 @@ fn the_kernels_own_word_is_weighed_beside_the_selector() {
 }
 
 #[test]
-fn a_header_of_before_says_nothing_of_words() {
+fn a_header_of_before_says_nothing_of_ratings() {
     let stats: SelectorStats = serde_json::from_str(r#"{"inputs":3,"fraction_of_oracle":0.5}"#).unwrap();
     assert_eq!(stats, SelectorStats { inputs: 3, fraction_of_oracle: Some(0.5), suited: None });
 }

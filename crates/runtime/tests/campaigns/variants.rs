@@ -158,8 +158,8 @@ fn a_kernel_made_for_an_input_leads_what_was_learned_where_nothing_is_timed() {
     }
 }
 
-/// A selector of inputs of which the near kernel took half as long as the keen one, where the kernels' own word was worth so much.
-fn learned_where_words_were_worth(suited: f64) -> StoredSelector {
+/// A selector of inputs of which the near kernel took half as long as the keen one, where the kernels' own rating was worth so much.
+fn learned_where_ratings_were_worth(suited: f64) -> StoredSelector {
     let mut cases = ChoiceSet::new(FeatureSchema { config: Vec::new(), ..AnyKernel::schema(&kernel(NEAR)) });
     for group in 0..12 {
         let problem = AnyKernel::problem(&kernel(NEAR), &device(), &words(&format!("n={}", 100 << group))).unwrap();
@@ -178,9 +178,9 @@ fn learned_where_words_were_worth(suited: f64) -> StoredSelector {
 }
 
 #[test]
-fn the_kernels_own_word_leads_a_selector_that_was_worth_less_where_nothing_is_timed() {
+fn the_kernels_own_rating_leads_a_selector_that_was_worth_less_where_nothing_is_timed() {
     for (suited, is_timed, first) in [(1.0, false, KEEN), (0.4, false, NEAR), (1.0, true, NEAR)] {
-        let stored = Some(learned_where_words_were_worth(suited));
+        let stored = Some(learned_where_ratings_were_worth(suited));
         let mut setup = Setup { stored, most: 1, ..Setup::new(&[NEAR, KEEN]) };
         setup.measure = setup.measure.filter(|_| is_timed);
         let planned = setup.plan("n=1000").unwrap();
