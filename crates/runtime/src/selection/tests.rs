@@ -181,15 +181,15 @@ fn the_kernels_own_rating_is_weighed_beside_the_selector() {
     assert_eq!(says(&[0.0, 1.0, 1.0], &[0, 2, 1]), [1, 0, 2], "of equals the one that is named first");
     assert_eq!(says(&[1.0, 2.0, 1.0], &[1, 2, 0]), [1, 2, 0], "it leads already");
     assert!(leader(&[], |_| 1.0).is_none());
-    // A word that is always wrong, and one that is always right.
+    // A rating that is always wrong, and one that is always right.
     let set = learned(200);
     let costs = |case: &Case| case.trials.iter().map(|t| t.cost.unwrap_or(f64::INFINITY)).collect::<Vec<_>>();
-    let worth = |word: &dyn Fn(&[f64], f64) -> bool| {
-        let words = |case: &Case| {
+    let worth = |rates: &dyn Fn(&[f64], f64) -> bool| {
+        let ratings = |case: &Case| {
             let costs = costs(case);
-            costs.iter().map(|cost| f64::from(u8::from(word(&costs, *cost)))).collect()
+            costs.iter().map(|cost| f64::from(u8::from(rates(&costs, *cost)))).collect()
         };
-        let suits: Vec<Vec<f64>> = set.cases().iter().map(words).collect();
+        let suits: Vec<Vec<f64>> = set.cases().iter().map(ratings).collect();
         let stored = learn(header(""), set.clone()).unwrap();
         worth_of_ratings(&Cases { set: set.clone(), suits }, &stored.header).unwrap()
     };
