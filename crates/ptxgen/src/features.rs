@@ -1,6 +1,6 @@
 //! What instructions ask of the target and of the version of PTX.
 
-use crate::ir::{Arith, Caching, CopyThrough, Inst, MmaKind, Module, Type, for_each_inst};
+use crate::ir::{Arith, Caching, CopyThrough, Inst, MmaKind, Module, Ties, Type, for_each_inst};
 use crate::target::Version;
 
 /// A feature that not every target has.
@@ -25,7 +25,8 @@ pub fn needs(inst: &Inst) -> Option<Feature> {
         Inst::Ldmatrix { .. } => feature("ldmatrix", 75, (6, 5)),
         Inst::Fence { lighter: true } => feature("fence.acq_rel", 70, (6, 0)),
         Inst::Red { ty: Type::F64, .. } | Inst::Atom { ty: Type::F64, .. } => feature("atomic add of f64", 60, (5, 0)),
-        Inst::RoundTf32 { .. } => feature("rounding to tf32", 80, (7, 0)),
+        Inst::RoundTf32 { ties: Ties::Away, .. } => feature("rounding to tf32", 80, (7, 0)),
+        Inst::RoundTf32 { ties: Ties::Even, .. } => feature("rounding to tf32, ties to even", 90, (7, 8)),
         Inst::Cvt { to: Type::Bf16, .. } => feature("rounding to bf16", 80, (7, 0)),
         Inst::Cvt { from: Type::Bf16, .. } => feature("cvt from bf16", 90, (7, 8)),
         Inst::Fma { ty: Type::F16x2 | Type::F16, .. } => feature("f16 arithmetic", 53, (4, 2)),

@@ -24,13 +24,16 @@ use tilewright_runtime::tune::TunePaths;
 use tilewright_runtime::{Live, RuntimeError};
 use tilewright_sampler::Chained;
 use tilewright_search::drive::{Budget, DriveError, Limits};
-use tilewright_search::strategy::Refine;
+use tilewright_search::strategy::{Local, Refine};
 use tilewright_search::{Evaluator, Sampling, drive};
 
 pub use super::rows::TaskRow;
 
 /// A configuration this many times slower than the best so far is cut off.
 const CUT_OFF: f64 = 2.5;
+
+/// Configurations of a kernel that are timed, however little time there is.
+const LEAST: u64 = 2;
 
 /// Configurations of a kernel that are checked, and timed beside the others.
 const FINALISTS: usize = 3;
@@ -149,6 +152,7 @@ fn run(
     let out = &campaign.settings.out;
     let mut tables = Tables::read(out)?;
     let predictors = predictors(campaign)?;
+    let trained: Vec<String> = campaign.classes().into_iter().map(|(name, _)| name).collect();
     let known = |tables: &Tables, (t, class): &Classed| tables.has(stage, &t.name, class);
     let total = tasks.len();
     let missing: Vec<&Classed> = tasks.iter().filter(|t| !known(&tables, t)).collect();
@@ -160,7 +164,9 @@ fn run(
         // A first task that takes its time leaves some for the others.
         let end = Instant::now() + Duration::from_secs_f64(left / (missing.len() - at) as f64);
         (campaign.note)(&format!("{stage}: {} {class}", task.name));
-        let contest = Contest { campaign, task, class, predictors: &predictors, deadline: deadline.until(end) };
+        // A model says nothing of types that it was not trained on.
+        let predictors = trained.contains(class).then_some(&*predictors);
+        let contest = Contest { campaign, task, class, predictors, deadline: deadline.until(end) };
         if let Some(row) = contest.row(stage, state)? {
             tables.rows.push(row);
             tables.write(out, state)?;
@@ -212,7 +218,8 @@ struct Contest<'a> {
     campaign: &'a Campaign<'a>,
     task: &'a Task,
     class: &'a str,
-    predictors: &'a [Option<Box<dyn Predictor>>],
+    /// Of each kernel, where models know the class.
+    predictors: Option<&'a [Option<Box<dyn Predictor>>]>,
     deadline: Deadline<'a>,
 }
 
@@ -319,7 +326,7 @@ impl Contest<'_> {
         let mut sampler = Chained::new(kernels[at].space(), tilewright_sampler::Settings::default());
         let limit = Duration::from_secs_f64(seconds * RANKING_SHARE).min(LONGEST_RANKING);
         let ranking = Ranking::Sample(Sampling { points: scale.scored, climbs: scale.climbs, limit });
-        let predictor = self.predictors[at].as_deref();
+        let predictor = self.predictors.and_then(|all| all[at].as_deref());
         let knowledge = Knowledge::ask(problem, predictor, (&ranking, scale.timed), &mut sampler, settings.seed);
         let knowledge = match knowledge {
             Ok(knowledge) => knowledge,
@@ -329,7 +336,13 @@ impl Contest<'_> {
         let ranking_s = began.elapsed().as_secs_f64();
         let source = Source::new(&mut sampler);
         let setup = knowledge.setup(objective, &source);
-        let mut search = Refine::new(&setup, settings.seed);
+        let (name, mut search): (_, Box<dyn Search>) = if knowledge.kind().is_some() {
+            ("refine", Box::new(Refine::new(&setup, settings.seed)))
+        } else {
+            // From the default on: little time is better spent near it than on draws.
+            let starts = setup.starts.to_vec();
+            ("local", Box::new(Local::new(problem.space(), objective.clone(), starts, settings.seed)))
+        };
         let (timing, clock) = (self.settings(problem.device()).timing, Instant::now());
         let mut device = self.campaign.device();
         let mut measure = Live::new(&mut *device).seed(settings.seed);
@@ -340,16 +353,18 @@ impl Contest<'_> {
             seconds: Some((seconds - began.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE)),
             bound: None,
         };
-        let mut ended = drive(&mut search, "refine", objective, &budget, &mut live);
-        if ended.as_ref().is_ok_and(|trace| trace.evaluations == 0) {
-            // The ranking took all the time: one is timed at least, so that every task has a row.
-            ended = drive(&mut search, "refine", objective, &Budget::evaluations(1), &mut live);
+        let mut ended = drive(&mut *search, name, objective, &budget, &mut live);
+        if let Ok(trace) = &ended
+            && trace.evaluations < LEAST
+        {
+            // The ranking took all the time: the model's first and the default are timed at least.
+            ended = drive(&mut *search, name, objective, &Budget::evaluations(LEAST - trace.evaluations), &mut live);
         }
         let trace = match ended {
             Ok(trace) => trace,
             Err(DriveError::Device(error)) => return Err(error.into()),
             Err(error) => {
-                return Err(RuntimeError::Strategy { name: "refine".into(), message: error.to_string() }.into());
+                return Err(RuntimeError::Strategy { name: name.into(), message: error.to_string() }.into());
             }
         };
         let predicted = |point: &Point| knowledge.model().map(|model| model.cost(point));

@@ -4,6 +4,7 @@
 //! positions an offset, a row and a column, and the entries of the table that loads wait for.
 
 use super::blueprint::Blueprint;
+use crate::gemm::registers::LIMIT;
 use tilewright_core::space::{RuleGroup, SpaceBuilder};
 
 /// Adds the need of registers, what the hardware gives, and the rule.
@@ -22,8 +23,7 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
             "registers_needed",
             "accumulators * words + held + (k_s + places_s) * words * overlap + addresses + sets + 26",
         )
-        // The hardware gives registers to warps in units of 8 per thread.
-        .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
+        .define("register_limit", LIMIT)
         .rule(
             "registers",
             RuleGroup::Hardware,

@@ -28,7 +28,12 @@ pub enum Raster {
     M,
     /// Along its columns.
     N,
+    /// Row by row of [`GROUP`] tiles side by side, so that blocks that run at once read few rows of A and few columns of B.
+    Grouped,
 }
+
+/// Columns of tiles side by side in [`Raster::Grouped`].
+pub(crate) const GROUP: u32 = 8;
 
 /// Whether sizes that tiles do not divide are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,7 +60,11 @@ impl Split {
 impl Raster {
     /// By its word.
     pub(crate) fn of(word: Val<'_>) -> Self {
-        if word == Val::Str("n") { Self::N } else { Self::M }
+        match word {
+            Val::Str("n") => Self::N,
+            Val::Str("grouped") => Self::Grouped,
+            _ => Self::M,
+        }
     }
 }
 

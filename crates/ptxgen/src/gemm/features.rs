@@ -25,7 +25,8 @@ const MORE: [&str; 15] = [
     "body",
     "tail",
 ];
-const FLAGS: [&str; 8] = ["load_nc", "load_async", "load_straight", "atomic", "ticket", "stream", "raster_n", "whole"];
+const FLAGS: [&str; 9] =
+    ["load_nc", "load_async", "load_straight", "atomic", "ticket", "stream", "raster_n", "raster_grouped", "whole"];
 
 /// What a model sees of a product.
 pub(crate) fn names() -> Vec<Feature> {
@@ -85,7 +86,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.l
         0 => (tiles * f64::from(c.k_g) * f64::from(batch), stages),
         blocks => (f64::from(blocks), (tiles * stages / f64::from(blocks)).ceil()),
     };
-    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads).max(1);
+    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads.next_multiple_of(128)).max(1);
     let by_shared = shared_per_sm / shared.max(1);
     let by_threads = threads_per_sm / threads.max(1);
     let per_sm = by_registers.min(by_shared).min(by_threads).min(blocks_per_sm).max(1);
@@ -123,6 +124,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.l
         c.k_g > 1 && c.split == Split::Ticket,
         c.split == Split::Stream,
         c.raster == Raster::N,
+        c.raster == Raster::Grouped,
         c.bounds == Bounds::Whole,
     ];
     out.extend(flags.map(|b| f32::from(u8::from(b))));

@@ -3,7 +3,7 @@
 //! Templates differ in how a block multiplies. Parameters, coordinates, slices of the reduction, launches, and what runs before
 //! and after the product do not depend on that; they read a [`Frame`].
 
-use super::config::{Bounds, Raster, Split};
+use super::config::{Bounds, GROUP, Raster, Split};
 use crate::ir::{Arith, Axis, Builder, Module, Reg, Special, Type};
 use crate::simt::Arithmetic;
 use crate::target::Target;
@@ -192,6 +192,15 @@ impl Frame {
         self.ordered() || self.takes_tickets()
     }
 
+    /// The grid of so many rows and columns of tiles, without slices.
+    pub(crate) fn grid(&self, rows: u32, columns: u32) -> [u32; 2] {
+        match self.raster {
+            Raster::M => [rows, columns],
+            Raster::N => [columns, rows],
+            Raster::Grouped => [rows * GROUP, columns / GROUP],
+        }
+    }
+
     /// The number of the block's tile.
     pub(crate) fn tile_number(&self, b: &mut Builder) -> Reg {
         let [x, y] = [Axis::X, Axis::Y].map(|axis| b.special(Special::Ctaid(axis)));
@@ -280,8 +289,15 @@ impl Frame {
     /// The thread, and the first row and column of its block's tile.
     pub(crate) fn corner(&self, b: &mut Builder) -> [Reg; 3] {
         let tid = b.special(Special::Tid);
-        let (axis_m, axis_n) = if self.raster == Raster::M { (Axis::X, Axis::Y) } else { (Axis::Y, Axis::X) };
-        let (block_m, block_n) = (b.special(Special::Ctaid(axis_m)), b.special(Special::Ctaid(axis_n)));
+        let [x, y] = [Axis::X, Axis::Y].map(|axis| b.special(Special::Ctaid(axis)));
+        let (block_m, block_n) = match self.raster {
+            Raster::M => (x, y),
+            Raster::N => (y, x),
+            Raster::Grouped => {
+                let within = b.rem(x, GROUP).unwrap_or(x);
+                (b.div(x, GROUP), b.scale_add(Some(y), GROUP, within))
+            }
+        };
         [tid, b.scale(block_m, self.tile[0]), b.scale(block_n, self.tile[1])]
     }
 

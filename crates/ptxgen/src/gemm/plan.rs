@@ -1,7 +1,7 @@
 //! A legal (device, input, configuration), and the program that comes of it.
 
 use super::blueprint::Blueprint;
-use super::config::Raster;
+use super::config::{GROUP, Raster};
 use super::finish::{self, Finish};
 use super::frame::{Frame, Template};
 use super::space::Names;
@@ -120,7 +120,11 @@ impl<T: Template> GemmPlan<T> {
                 }
                 let (rows, columns) = (tiles(&m, c.tile[0]), tiles(&n, c.tile[1]));
                 let z = batch.times(&i64::from(c.k_g).into());
-                if c.raster == Raster::M { [rows, columns, z] } else { [columns, rows, z] }
+                match c.raster {
+                    Raster::M => [rows, columns, z],
+                    Raster::N => [columns, rows, z],
+                    Raster::Grouped => [rows.times(&i64::from(GROUP).into()), columns.floor(GROUP.into()), z],
+                }
             }
             Part::Finish(_) => {
                 let lines = tiles(&n, finish::COLUMNS);
@@ -189,7 +193,8 @@ impl<T: Template> GemmPlan<T> {
             return [blocks, 1, 1];
         }
         let z = c.k_g * self.input.batch.count;
-        if c.raster == Raster::M { [m, n, z] } else { [n, m, z] }
+        let [x, y] = c.grid(m, n);
+        [x, y, z]
     }
 
     fn strides(&self) -> [u64; 3] {

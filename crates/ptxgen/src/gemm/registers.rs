@@ -77,11 +77,15 @@ fn needed(space: SpaceBuilder) -> SpaceBuilder {
         )
 }
 
+/// The most registers of a thread: the hardware gives them to warps in units of 8 per thread, and each of a multiprocessor's four parts
+/// has its own, so that it counts warps by fours. A launch that asks for more is refused.
+pub(crate) const LIMIT: &str =
+    "min(registers_per_thread, registers_per_block // ((threads + 127) // 128 * 128) // 8 * 8)";
+
 /// What the hardware gives a thread, and the blocks of a multiprocessor.
 fn blocks(space: SpaceBuilder) -> SpaceBuilder {
     space
-        // The hardware gives registers to warps in units of 8 per thread.
-        .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
+        .define("register_limit", LIMIT)
         .rule(
             "registers",
             RuleGroup::Hardware,
@@ -98,7 +102,10 @@ fn blocks(space: SpaceBuilder) -> SpaceBuilder {
             ),
         )
         // What so many blocks of a multiprocessor leave each thread.
-        .define("register_cap", "min(register_limit, registers_per_sm // (threads * occupancy) // 8 * 8)")
+        .define(
+            "register_cap",
+            "min(register_limit, registers_per_sm // ((threads * occupancy + 127) // 128 * 128) // 8 * 8)",
+        )
         .rule(
             "room_for_blocks",
             RuleGroup::Guideline,

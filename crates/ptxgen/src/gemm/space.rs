@@ -87,7 +87,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("k_g", SLICES))
         .param(Param::words("split", ["ordered", "atomic", "ticket", "stream"]))
         .param(Param::ints("vec_c", [1, 2, 4, 8]))
-        .param(Param::words("raster", ["m", "n"]))
+        .param(Param::words("raster", ["m", "n", "grouped"]))
         .param(Param::words("bounds", ["checked", "whole"]))
         .param(Param::ints("occupancy", registers::OCCUPANCY));
     product(space).build()
@@ -301,6 +301,12 @@ fn streams(space: SpaceBuilder) -> SpaceBuilder {
         .define("stream_share", "max(tiles * stages_k // max(stream_blocks, 1), 1)")
         .define("stream_slices", "min(stages_k, (stages_k + stream_share - 2) // stream_share + 1)")
         .rule(
+            "stream_raster",
+            Implementation,
+            "split != 'stream' or raster != 'grouped'",
+            "blocks that share stages go through tiles line by line",
+        )
+        .rule(
             "stream",
             Implementation,
             &format!(
@@ -377,10 +383,21 @@ pub(crate) fn on_grid(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "grid_second",
             Hardware,
-            "(tiles_n if raster == 'm' else tiles_m) <= grid_y",
+            "(tiles_n if raster == 'm' else tiles_m if raster == 'n' else tiles_n // 8) <= grid_y",
             "the second dimension of a grid is short",
         )
-        .rule("grid_first", Hardware, "max(tiles_m, tiles_n) <= grid_x", "the first dimension of a grid")
+        .rule(
+            "grid_first",
+            Hardware,
+            "max(tiles_m * (8 if raster == 'grouped' else 1), tiles_n) <= grid_x",
+            "the first dimension of a grid",
+        )
+        .rule(
+            "groups",
+            Implementation,
+            "raster != 'grouped' or tiles_n % 8 == 0",
+            "groups of columns of tiles are whole",
+        )
         .rule("batch", Hardware, "batch <= grid_z", "the products of a batch lie along the third dimension of a grid")
         .rule("grid_third", Hardware, "k_g * batch <= grid_z", "the third dimension of a grid is short")
         .rule(

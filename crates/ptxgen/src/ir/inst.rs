@@ -225,6 +225,15 @@ impl MmaKind {
     }
 }
 
+/// Where numbers go that are half-way between two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// To the one of larger magnitude. From sm_80; two instructions of the device.
+    Away,
+    /// To the one whose last bit is zero. From sm_90; one instruction.
+    Even,
+}
+
 /// An instruction. Fields are the operands of the PTX instruction, destinations first.
 #[expect(missing_docs, reason = "the operands are those that the PTX manual names")]
 #[derive(Clone, Debug, PartialEq)]
@@ -245,8 +254,8 @@ pub enum Inst {
     Fma { ty: Type, dst: Reg, a: Operand, b: Operand, c: Operand },
     /// `cvt`, rounded to nearest between floats.
     Cvt { to: Type, from: Type, dst: Reg, src: Reg },
-    /// `cvt.rna.tf32.f32`: to the nearest number of ten bits of fraction, ties away from zero.
-    RoundTf32 { dst: Reg, src: Reg },
+    /// `cvt.rna.tf32.f32` or `cvt.rn.tf32.f32`: to the nearest number of ten bits of fraction.
+    RoundTf32 { ties: Ties, dst: Reg, src: Reg },
     /// `mov` of 32 bits as they are, to a register of another class.
     Bits { to: Type, from: Type, dst: Reg, src: Reg },
     /// `prmt`: four of the eight bytes of `a` and then `b`, the lowest first, by the digits of `select` from the lowest on.
@@ -342,7 +351,7 @@ impl Inst {
                 all(&[write(dst, ty), read(a, ty), read(b, ty), read(c, ty)]);
             }
             Self::Cvt { to, from, dst, src } => all(&[write(dst, *to), reg(src, *from)]),
-            Self::RoundTf32 { dst, src } => all(&[write(dst, Type::B32), reg(src, Type::F32)]),
+            Self::RoundTf32 { dst, src, .. } => all(&[write(dst, Type::B32), reg(src, Type::F32)]),
             Self::Bits { to, from, dst, src } => all(&[write(dst, *to), reg(src, *from)]),
             Self::Prmt { dst, a, b, select } => {
                 all(&[write(dst, Type::B32), reg(a, Type::B32), reg(b, Type::B32), read(select, Type::B32)]);

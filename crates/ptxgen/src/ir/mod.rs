@@ -23,7 +23,7 @@ mod tree;
 
 pub use builder::{Builder, Iteration};
 pub use index::{Atom, Index, Sym};
-pub use inst::{Access, Address, Arith, Caching, Compare, CopyThrough, Function, Inst, MmaKind, Part, Space};
+pub use inst::{Access, Address, Arith, Caching, Compare, CopyThrough, Function, Inst, MmaKind, Part, Space, Ties};
 pub use meaning::Meanings;
 pub use reg::{Axis, Class, Operand, Reg, Special, Type};
 pub use tree::{Comparison, Cond, Entry, Form, Guard, Loop, Module, Param, Stmt, for_each_inst};

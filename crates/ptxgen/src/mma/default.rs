@@ -1,5 +1,12 @@
-//! What runs before anything is tuned: tiles that fill the device, as large as they may be, and copies enough on their way.
+//! What runs before anything is tuned: the tiles and slices of least estimated time.
+//!
+//! The estimate counts, in cycles of a multiprocessor, what its blocks multiply and what they bring in, stage after stage. Its constants
+//! are of measurements on an H200 (ISAAC's Table 4 in f16, tf32 and f64): what it chooses there takes 1.03 times what the best of a
+//! dozen candidates takes.
 
+use super::variants::DEEP_F64;
+use crate::gemm::default::raster;
+use crate::gemm::space::SLICES;
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Point};
 
@@ -9,50 +16,120 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     space.preferred_point(|param| preferences.wanted(&param.name))
 }
 
-/// What the preferences depend on.
-struct Preferences {
-    m: i64,
-    n: i64,
-    k: i64,
-    element: i64,
-    multiprocessors: i64,
-}
-
-/// Tiles of a block and of its warps, largest first: rows, columns, rows and columns of a warp.
-const TILES: [[i64; 4]; 8] = [
+/// Tiles of a block and of its warps: rows, columns, rows and columns of a warp. The same with rows and columns exchanged are tried too.
+const TILES: [[i64; 4]; 10] = [
     [128, 256, 64, 64],
     [128, 128, 64, 64],
     [128, 64, 64, 32],
-    [64, 128, 32, 64],
     [64, 64, 32, 32],
+    [128, 32, 32, 32],
     [64, 32, 32, 16],
-    [32, 64, 16, 32],
+    [128, 16, 32, 16],
+    [64, 16, 16, 16],
     [32, 32, 16, 16],
+    [16, 16, 16, 16],
 ];
+
+/// Stages in shared memory.
+const STAGES: i64 = 3;
+
+/// Cycles of a launch, and of a second one that sums slices.
+const LAUNCH: f64 = 3000.0;
+const SECOND: f64 = 2000.0;
+/// Cycles of a block before its first product and after its last.
+const ENDS: f64 = 1200.0;
+/// Cycles of a stage, however little it multiplies.
+const LATENCY: f64 = 240.0;
+/// Bytes of a cycle that the second-level cache gives a multiprocessor, and partial sums that it takes.
+const CACHE: f64 = 30.0;
+const SUMS: f64 = 15.0;
+/// Steps of the reduction by rows and columns that a multiprocessor multiplies in a cycle, of operands of 2 bytes; of other narrow
+/// ones as many more as they are narrower.
+const STEPS: f64 = 934.0;
+/// The same of f64, from [`DEEP_F64`] on and before.
+const STEPS_F64: [f64; 2] = [120.0, 60.0];
+
+/// What the preferences depend on.
+struct Preferences {
+    sizes: [i64; 3],
+    element: i64,
+    sm: i64,
+    multiprocessors: i64,
+    /// Registers, bytes of shared memory and threads of a multiprocessor.
+    holds: [i64; 3],
+    choice: Choice,
+}
+
+/// A tile, as in [`TILES`], and slices.
+#[derive(Clone, Copy)]
+struct Choice {
+    tile: [i64; 4],
+    k_g: i64,
+}
 
 impl Preferences {
     fn of(space: &BoundSpace) -> Self {
-        let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
-        let [m, n, k] = ["m", "n", "k"].map(int);
-        Self { m, n, k, element: int("element"), multiprocessors: int("multiprocessors") }
+        let int = |name: &str| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
+        let mut preferences = Self {
+            sizes: ["m", "n", "k"].map(int),
+            element: int("element"),
+            sm: int("sm"),
+            multiprocessors: (int("multiprocessors") / int("batch").max(1)).max(1),
+            holds: ["registers_per_sm", "shared_per_sm", "threads_per_sm"].map(int),
+            choice: Choice { tile: [16; 4], k_g: 1 },
+        };
+        let exchanged = TILES.into_iter().filter(|t| t[0] != t[1]).map(|[m_l, n_l, m_w, n_w]| [n_l, m_l, n_w, m_w]);
+        let choices = TILES.into_iter().chain(exchanged).flat_map(|tile| SLICES.map(|k_g| Choice { tile, k_g }));
+        let timed = choices.filter_map(|choice| Some((preferences.cycles(&choice)?, choice)));
+        if let Some((_, choice)) = timed.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            preferences.choice = choice;
+        }
+        preferences
     }
 
-    /// The largest tile of which there is at least one per multiprocessor, and that the matrix fills.
-    fn tile(&self) -> [i64; 4] {
-        // Accumulators of f64 take twice the registers.
-        let fits = |[_, _, m_w, n_w]: &[i64; 4]| self.element < 8 || m_w * n_w <= 2048;
-        let fills = |[m_l, n_l, ..]: &[i64; 4]| {
-            let tiles = ((self.m + m_l - 1) / m_l) * ((self.n + n_l - 1) / n_l);
-            tiles >= self.multiprocessors && *m_l < 2 * self.m.max(16) && *n_l < 2 * self.n.max(16)
+    /// Steps of a stage: lines of both operands, of f64 two of them, so that there are steps beneath which the next stage is read.
+    fn steps(&self) -> i64 {
+        if self.element == 8 { 32 } else { 128 / self.element }
+    }
+
+    /// Estimated cycles; `None` where the tile is far larger than the matrix, or a slice no part of the reduction.
+    fn cycles(&self, &Choice { tile: [m_l, n_l, m_w, n_w], k_g }: &Choice) -> Option<f64> {
+        let ([m, n, k], f) = (self.sizes.map(|size| size.max(1)), |x: i64| x as f64);
+        let up = |a: i64, b: i64| a / b + i64::from(a % b > 0);
+        let is_wide = self.element == 8;
+        let narrow = m_l < 2 * m.max(16) && n_l < 2 * n.max(16);
+        // Accumulators and fragments of f64 take twice the registers.
+        if !narrow || (is_wide && m_w * n_w > 1024) || (k_g > 1 && k / k_g < 2 * self.steps()) {
+            return None;
+        }
+        let stage = (m_l + n_l) * self.steps() * self.element;
+        let threads = m_l / m_w * (n_l / n_w) * 32;
+        let words = self.element.max(4) / 4;
+        let registers = m_w * n_w / 32 * words + (m_w + n_w) * if is_wide { 1 } else { 2 } + 40;
+        let [all_registers, all_shared, all_threads] = self.holds;
+        let rooms = [all_registers / (registers * threads), all_shared / (STAGES * stage), all_threads / threads];
+        let room = rooms.into_iter().min().unwrap_or(0).max(1);
+        let trips = f(up(up(k, k_g), self.steps()));
+        let steps = match (is_wide, self.sm < i64::from(DEEP_F64)) {
+            (true, is_old) => STEPS_F64[usize::from(is_old)],
+            (false, _) => STEPS * 2.0 / f(self.element),
         };
-        let narrow = |[m_l, n_l, ..]: &[i64; 4]| *m_l < 2 * self.m.max(16) && *n_l < 2 * self.n.max(16);
-        let all = || TILES.into_iter().filter(fits);
-        all().find(fills).or_else(|| all().rfind(narrow)).unwrap_or([16, 16, 16, 16])
+        // So many blocks of a multiprocessor at once.
+        let wave = |blocks: i64| {
+            let multiplied = LATENCY + f(blocks * m_l * n_l * self.steps()) / steps;
+            trips * multiplied.max(f(blocks * stage) / CACHE) + ENDS
+        };
+        let blocks = f(up(m, m_l)) * f(up(n, n_l)) * f(k_g);
+        let each = (blocks / f(self.multiprocessors)).ceil();
+        let rest = each % f(room);
+        let waves = (each / f(room)).floor() * wave(room) + if rest > 0.0 { wave(rest as i64) } else { 0.0 };
+        let sums = f(2 * k_g * words * 4) * f(m) * f(n) / (SUMS * f(self.multiprocessors));
+        Some(LAUNCH + waves + if k_g > 1 { SECOND + sums } else { 0.0 })
     }
 
     /// Values of a parameter, best first; none where any will do.
     fn wanted(&self, name: &str) -> Vec<Value> {
-        let [m_l, n_l, m_w, n_w] = self.tile();
+        let Choice { tile: [m_l, n_l, m_w, n_w], k_g } = self.choice;
         let list = |of: &[i64]| of.iter().map(|&i| Value::Int(i)).collect();
         let near = |wanted: i64, of: &[i64]| {
             let mut sizes = of.to_vec();
@@ -62,18 +139,15 @@ impl Preferences {
         match name {
             "m_w" => near(m_w, &[16, 32, 48, 64]),
             "n_w" => near(n_w, &[16, 32, 48, 64]),
-            "m_l" => near(m_l, &[16, 32, 48, 64, 96, 128]),
+            "m_l" => near(m_l, &[16, 32, 48, 64, 96, 128, 256]),
             "n_l" => near(n_l, &[16, 32, 48, 64, 96, 128, 256]),
-            // Rows of 64 bytes along the reduction.
-            "u" => near(64 / self.element, &[8, 16, 32, 64, 128]),
+            "u" => near(self.steps(), &[8, 16, 32, 64, 128]),
             "vec_a" | "vec_b" => list(&[16, 8, 4, 2, 1]),
             "vec_c" => list(&[2, 1]),
-            "stages" => list(&[4, 3, 2]),
+            "stages" => list(&[STAGES, 4, 2]),
+            "raster" => raster([self.sizes[0], self.sizes[1]], [m_l, n_l], self.multiprocessors),
             "load" => ["async", "nc"].map(Value::from).into(),
-            "k_g" => {
-                let tiles = ((self.m + m_l - 1) / m_l).max(1) * ((self.n + n_l - 1) / n_l).max(1);
-                near((self.multiprocessors / tiles).min(self.k / 256).max(1), &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32])
-            }
+            "k_g" => near(k_g, &SLICES),
             _ => Vec::new(),
         }
     }

@@ -27,7 +27,7 @@ const MORE: [&str; 16] = [
     "body",
     "tail",
 ];
-const FLAGS: [&str; 5] = ["load_nc", "load_async", "atomic", "raster_n", "whole"];
+const FLAGS: [&str; 6] = ["load_nc", "load_async", "atomic", "raster_n", "raster_grouped", "whole"];
 
 /// What a model sees of a product.
 pub(super) fn names() -> Vec<Feature> {
@@ -77,7 +77,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &MmaConfig, derived: [u32; DERIVED.le
     // A size of 0 is seen as 1.
     let (m, n, tiles_m, tiles_n) = (m.max(1), n.max(1), tiles_m.max(1), tiles_n.max(1));
     let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(batch);
-    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads).max(1);
+    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads.next_multiple_of(128)).max(1);
     let by_shared = shared_per_sm / shared.max(1);
     let per_sm = by_registers.min(by_shared).min(threads_per_sm / threads.max(1)).min(blocks_per_sm).max(1);
     let waves = blocks / (f64::from(per_sm) * f64::from(multiprocessors));
@@ -111,6 +111,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &MmaConfig, derived: [u32; DERIVED.le
         c.load == Load::Async,
         c.k_g > 1 && c.split == Split::Atomic,
         c.raster == Raster::N,
+        c.raster == Raster::Grouped,
         c.bounds == Bounds::Whole,
     ];
     out.extend(flags.map(|b| f32::from(u8::from(b))));

@@ -5,8 +5,8 @@ use super::emit::Position;
 use super::reader::Reader;
 use super::tile::Places;
 use super::transpose::Transposition;
-use super::variants::{Fetch, Multiplied};
-use crate::ir::{Address, Arith, Builder, Caching, Inst, MmaKind, Reg, Space, Type};
+use super::variants::{self, Fetch, Multiplied};
+use crate::ir::{Address, Arith, Builder, Caching, Inst, MmaKind, Reg, Space, Ties, Type};
 use crate::simt::Multiply;
 
 /// One load of fragments: which address, bytes beyond it, and how many registers it fills.
@@ -32,6 +32,7 @@ struct Operand {
     transposition: Option<Transposition>,
     /// What is multiplied of an element.
     multiplied: Multiplied,
+    ties: Ties,
 }
 
 /// What a warp reads, and how it multiplies. The first factor of the instruction comes from B.
@@ -40,13 +41,25 @@ pub(super) struct Fragments {
     multiplied: Multiplied,
     first: Operand,
     second: Operand,
+    is_ahead: bool,
+    /// The fragments of the first step of a stage, where they are there before it begins.
+    ahead: Step,
+}
+
+/// The fragments of a step, of the first factor and of the second, as they lie in memory.
+#[derive(Clone, Default)]
+struct Step {
+    first: Vec<Reg>,
+    second: Vec<Reg>,
 }
 
 impl Fragments {
     pub(super) fn new(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Self {
         let second = Operand::new(b, bp, at, true, shared);
         let first = Operand::new(b, bp, at, false, shared);
-        Self { kind: bp.kind, multiplied: bp.multiplied, first, second }
+        // Through registers a stage is filled beneath the products of the one before. With one step a stage, fragments would be copied.
+        let is_ahead = bp.is_async() && first.steps.len() > 1;
+        Self { kind: bp.kind, multiplied: bp.multiplied, first, second, is_ahead, ahead: Step::default() }
     }
 }
 
@@ -74,25 +87,31 @@ impl Operand {
         };
         let steps = steps.iter().map(|step| step.iter().map(load).collect()).collect();
         let transposition = (reader.fetch == Fetch::Bytes).then(|| Transposition::new(b, at.lane));
-        let (fetch, multiplied) = (reader.fetch, bp.multiplied);
-        Self { fetch, ty, each, addresses: all.concat(), steps, transposition, multiplied }
+        let (fetch, multiplied, ties) = (reader.fetch, bp.multiplied, variants::ties(bp.frame.target));
+        Self { fetch, ty, each, addresses: all.concat(), steps, transposition, multiplied, ties }
     }
 
-    /// The fragments of a step, as they lie in memory.
-    fn fetch(&self, b: &mut Builder, addresses: &[Reg], step: usize) -> Vec<Reg> {
-        let mut all = Vec::new();
+    /// Where the loads of a stage go from.
+    fn of_stage(&self, b: &mut Builder, turn: Option<Reg>) -> Vec<Reg> {
+        self.addresses.iter().map(|&at| turn.map_or(at, |turn| b.add(Type::U32, at, turn))).collect()
+    }
+
+    /// The loads of a step's fragments, to these registers or to new ones; and the registers.
+    fn fetch(&self, b: &mut Builder, addresses: &[Reg], step: usize, to: &[Reg]) -> (Vec<Inst>, Vec<Reg>) {
+        let (mut loads, mut all) = (Vec::new(), Vec::new());
         for load in &self.steps[step] {
             let addr = Address { base: addresses[load.address], offset: load.offset.into() };
-            let dst = b.regs(self.ty, load.registers);
+            let known = to.get(all.len()..all.len() + load.registers);
+            let dst = known.map_or_else(|| b.regs(self.ty, load.registers), <[Reg]>::to_vec);
             all.extend(&dst);
-            b.push(match self.fetch {
+            loads.push(match self.fetch {
                 Fetch::Plain | Fetch::Bytes => {
                     Inst::Ld { space: Space::Shared, caching: Caching::Default, ty: self.ty, dst, addr }
                 }
                 fetch => Inst::Ldmatrix { transposed: fetch == Fetch::Transposed, dst, addr },
             });
         }
-        all
+        (loads, all)
     }
 
     /// The parts of a step's fragments that are multiplied, the larger first.
@@ -103,9 +122,9 @@ impl Operand {
         };
         match self.multiplied {
             Multiplied::Whole => vec![fragments],
-            Multiplied::Rounded => vec![fragments.iter().map(|&x| rounded(b, x).0).collect()],
+            Multiplied::Rounded => vec![fragments.iter().map(|&x| rounded(b, self.ties, x).0).collect()],
             Multiplied::Split => {
-                let (large, small) = fragments.iter().map(|&x| split(b, x)).unzip();
+                let (large, small) = fragments.iter().map(|&x| split(b, self.ties, x)).unzip();
                 vec![large, small]
             }
         }
@@ -113,20 +132,20 @@ impl Operand {
 }
 
 /// A binary32 rounded to tf32, and as a number.
-fn rounded(b: &mut Builder, x: Reg) -> (Reg, Reg) {
+fn rounded(b: &mut Builder, ties: Ties, x: Reg) -> (Reg, Reg) {
     let src = bits(b, x);
     let dst = b.reg(Type::B32);
-    b.push(Inst::RoundTf32 { dst, src });
+    b.push(Inst::RoundTf32 { ties, dst, src });
     (dst, src)
 }
 
 /// Two numbers of tf32 that are nearly a binary32: itself rounded, and what that left, rounded.
-fn split(b: &mut Builder, x: Reg) -> (Reg, Reg) {
-    let (large, x) = rounded(b, x);
+fn split(b: &mut Builder, ties: Ties, x: Reg) -> (Reg, Reg) {
+    let (large, x) = rounded(b, ties, x);
     let of_large = bits(b, large);
     let rest = b.arith(Arith::Sub, Type::F32, x, of_large);
     let small = b.reg(Type::B32);
-    b.push(Inst::RoundTf32 { dst: small, src: rest });
+    b.push(Inst::RoundTf32 { ties, dst: small, src: rest });
     (large, small)
 }
 
@@ -138,40 +157,84 @@ fn bits(b: &mut Builder, src: Reg) -> Reg {
 }
 
 impl Multiply for Fragments {
+    fn is_ahead(&self) -> bool {
+        self.is_ahead
+    }
+
+    fn begin(&mut self, b: &mut Builder, turn: Reg) {
+        self.ahead = self.first_step(b, Some(turn));
+    }
+
+    fn go_on(&self, b: &mut Builder, turn: Reg, acc: &[Reg], next: impl FnOnce(&mut Builder) -> Reg) {
+        let last = self.multiplied_but_last(b, Some(turn), self.ahead.clone(), acc);
+        let turn = next(b);
+        let addresses = [&self.first, &self.second].map(|of| of.of_stage(b, Some(turn)));
+        // The last step is not the first, and has registers of its own.
+        let (loads, _) = self.fetch(b, &addresses, 0, &self.ahead);
+        self.step(b, last, loads, acc);
+    }
+
     /// The fragments of a step are loaded one step ahead.
     fn compute(&self, b: &mut Builder, turn: Option<Reg>, _left: Reg, acc: &[Reg]) {
-        let mut shifted = |of: &Operand| -> Vec<Reg> {
-            of.addresses.iter().map(|&at| turn.map_or(at, |turn| b.add(Type::U32, at, turn))).collect()
-        };
-        let (first, second) = (shifted(&self.first), shifted(&self.second));
-        let fetch = |b: &mut Builder, step: usize| {
-            let second = self.second.fetch(b, &second, step);
-            (self.first.fetch(b, &first, step), second)
-        };
-        let steps = self.first.steps.len();
-        let mut next = fetch(b, 0);
-        for step in 0..steps {
-            // What is made of fragments takes their registers, before more are loaded.
-            let (first, second) = (self.first.parts(b, next.0), self.second.parts(b, next.1));
-            next = if step + 1 < steps { fetch(b, step + 1) } else { Default::default() };
-            for &(of_first, of_second) in self.multiplied.products() {
-                self.multiply(b, &first[of_first], &second[of_second], acc);
-            }
-        }
+        let first = self.first_step(b, turn);
+        let last = self.multiplied_but_last(b, turn, first, acc);
+        self.step(b, last, Vec::new(), acc);
     }
 }
 
 impl Fragments {
-    /// Adds the products of all fragments of a step.
-    fn multiply(&self, b: &mut Builder, first: &[Reg], second: &[Reg], acc: &[Reg]) {
-        let [(_, sums), ..] = self.kind.registers();
-        let mut acc = acc.chunks(sums);
-        for x in first.chunks(self.first.each) {
-            for y in second.chunks(self.second.each) {
-                let Some(acc) = acc.next() else { return };
-                let (d, a, bb, c) = (acc.to_vec(), x.to_vec(), y.to_vec(), acc.to_vec());
-                b.push(Inst::Mma { kind: self.kind, d, a, b: bb, c });
+    /// The loads of both factors' fragments of a step, to these registers or to new ones; and the registers.
+    fn fetch(&self, b: &mut Builder, [first, second]: &[Vec<Reg>; 2], step: usize, to: &Step) -> (Vec<Inst>, Step) {
+        let (of_second, second) = self.second.fetch(b, second, step, &to.second);
+        let (of_first, first) = self.first.fetch(b, first, step, &to.first);
+        ([of_second, of_first].concat(), Step { first, second })
+    }
+
+    /// Loads the fragments of a stage's first step.
+    fn first_step(&self, b: &mut Builder, turn: Option<Reg>) -> Step {
+        let addresses = [&self.first, &self.second].map(|of| of.of_stage(b, turn));
+        let (loads, step) = self.fetch(b, &addresses, 0, &Step::default());
+        loads.into_iter().for_each(|load| b.push(load));
+        step
+    }
+
+    /// Multiplies all steps of a stage but the last, whose fragments are loaded.
+    fn multiplied_but_last(&self, b: &mut Builder, turn: Option<Reg>, first: Step, acc: &[Reg]) -> Step {
+        let addresses = [&self.first, &self.second].map(|of| of.of_stage(b, turn));
+        (1..self.first.steps.len()).fold(first, |held, step| {
+            let (loads, next) = self.fetch(b, &addresses, step, &Step::default());
+            self.step(b, held, loads, acc);
+            next
+        })
+    }
+
+    /// Adds the products of a step, and loads another among them: so the pipe of loads is never full, and no product waits for it.
+    fn step(&self, b: &mut Builder, held: Step, loads: Vec<Inst>, acc: &[Reg]) {
+        // What is made of fragments takes their registers, before more are loaded.
+        let (first, second) = (self.first.parts(b, held.first), self.second.parts(b, held.second));
+        let pairs = self.multiplied.products().iter();
+        let products: Vec<Inst> = pairs.flat_map(|&(x, y)| self.products(&first[x], &second[y], acc)).collect();
+        // All are loaded in the first half, which leaves them the other to arrive.
+        let every = (products.len() / (2 * loads.len()).max(1)).max(1);
+        let mut loads = loads.into_iter();
+        for (at, product) in products.into_iter().enumerate() {
+            if at % every == 0 {
+                loads.next().into_iter().for_each(|load| b.push(load));
             }
+            b.push(product);
         }
+        loads.for_each(|load| b.push(load));
+    }
+
+    /// The products of all fragments of a step.
+    fn products(&self, first: &[Reg], second: &[Reg], acc: &[Reg]) -> Vec<Inst> {
+        let [(_, sums), ..] = self.kind.registers();
+        let second = || second.chunks(self.second.each);
+        let pairs = first.chunks(self.first.each).flat_map(|x| second().map(move |y| (x, y)));
+        let product = |((x, y), acc): ((&[Reg], &[Reg]), &[Reg])| {
+            let (d, a, b, c) = (acc.to_vec(), x.to_vec(), y.to_vec(), acc.to_vec());
+            Inst::Mma { kind: self.kind, d, a, b, c }
+        };
+        pairs.zip(acc.chunks(sums)).map(product).collect()
     }
 }

@@ -6,6 +6,7 @@
 //! the assembler is told a limit a little above.
 
 use super::blueprint::Blueprint;
+use crate::gemm::registers::LIMIT;
 use tilewright_core::space::{RuleGroup, SpaceBuilder};
 
 /// First compute capability for which ptxas holds few fragments of f64: at a few operations per cycle there is nothing to hide.
@@ -39,8 +40,7 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
             "registers_needed",
             "accumulators * words + max(fragments + rounding + held + places_a + places_b, of_rows) + 19",
         )
-        // The hardware gives registers to warps in units of 8 per thread.
-        .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
+        .define("register_limit", LIMIT)
         .rule(
             "registers",
             RuleGroup::Hardware,

@@ -71,7 +71,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("k_g", SLICES))
         .param(Param::words("split", ["ordered", "atomic"]))
         .param(Param::ints("vec_c", [1, 2]))
-        .param(Param::words("raster", ["m", "n"]))
+        .param(Param::words("raster", ["m", "n", "grouped"]))
         .param(Param::words("bounds", ["checked", "whole"]));
     let space = memory(loads(warps(space)));
     features::of_device(stores(registers::rules(reduction(space)))).build()

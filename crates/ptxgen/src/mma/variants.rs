@@ -1,7 +1,7 @@
 //! Which instruction multiplies elements of a type, and how its fragments are read from shared memory: one place for all that the
 //! instruction set has in one way and not in another.
 
-use crate::ir::MmaKind;
+use crate::ir::{MmaKind, Ties};
 use crate::target::Target;
 use tilewright_core::computation::InputError;
 use tilewright_core::dtype::DType;
@@ -53,7 +53,7 @@ pub(super) fn grain(along_k: &str) -> String {
 pub enum Multiplied {
     /// The element as it lies in memory.
     Whole,
-    /// A binary32 rounded to tf32 (`cvt.rna`).
+    /// A binary32 rounded to tf32.
     Rounded,
     /// Two parts of a binary32: the number rounded to tf32, and what that left, rounded. Three of the four products are added, small ones
     /// first. Markidis, Der Chien, Laure, Peng and Vetter, *NVIDIA tensor core programmability, performance and precision*, 2018, split
@@ -78,6 +78,14 @@ impl Multiplied {
             Self::Split => &[(1, 0), (0, 1), (0, 0)],
         }
     }
+}
+
+/// First compute capability that rounds to tf32 in one instruction.
+const EVEN_TF32: u32 = 90;
+
+/// How numbers are rounded to tf32 that are half-way between two: as the target does it soonest.
+pub(super) fn ties(target: Target) -> Ties {
+    if target.sm() < EVEN_TF32 { Ties::Away } else { Ties::Even }
 }
 
 /// First compute capability whose f64 instruction is 16 rows high and 16 deep.

@@ -1,7 +1,7 @@
 //! The text of one instruction.
 
 use super::{SHARED, TICKETS};
-use crate::ir::{Address, Arith, Entry, Inst, Operand, Part, Reg, Type};
+use crate::ir::{Address, Arith, Entry, Inst, Operand, Part, Reg, Ties, Type};
 
 pub(super) fn write(out: &mut String, inst: &Inst, entry: &Entry) {
     out.push_str(&opcode(inst));
@@ -37,7 +37,8 @@ fn opcode(inst: &Inst) -> String {
             let rounds = narrows || from.is_float() != to.is_float() && to.is_float();
             typed(&typed(if rounds { "cvt.rn" } else { "cvt" }, to), from)
         }
-        Inst::RoundTf32 { .. } => "cvt.rna.tf32.f32".into(),
+        Inst::RoundTf32 { ties: Ties::Away, .. } => "cvt.rna.tf32.f32".into(),
+        Inst::RoundTf32 { ties: Ties::Even, .. } => "cvt.rn.tf32.f32".into(),
         Inst::Prmt { .. } => "prmt.b32".into(),
         Inst::Split { .. } | Inst::Join { .. } | Inst::Bits { .. } => "mov.b32".into(),
         Inst::Setp { cmp, ty, and, .. } => {

@@ -60,6 +60,22 @@ pub(crate) trait Multiply {
 
     /// Adds the products of the stage whose turn it is to the accumulators; so many are left with it.
     fn compute(&self, b: &mut Builder, turn: Option<Reg>, left: Reg, acc: &[Reg]);
+
+    /// Whether the first operands of a stage are loaded beneath the last products of the one before.
+    fn is_ahead(&self) -> bool {
+        false
+    }
+
+    /// Loads the first operands of the first stage, where stages are read ahead.
+    fn begin(&mut self, b: &mut Builder, turn: Reg) {
+        let _ = (b, turn);
+    }
+
+    /// [`Multiply::compute`] where the first operands are there. Before the last products `next` is called, which waits for the next stage
+    /// and says where it is: its first operands are loaded beneath them.
+    fn go_on(&self, b: &mut Builder, turn: Reg, acc: &[Reg], next: impl FnOnce(&mut Builder) -> Reg) {
+        let _ = (b, turn, acc, next);
+    }
 }
 
 /// The sums of a block over its slice of the reduction.
@@ -164,33 +180,61 @@ impl Reduction {
         let turn: Index = Sym::Turn { count: stages, step }.into();
         let current = b.carried(Type::U32, 0u32, turn.clone());
         let free = b.carried(Type::U32, (stages - 1) * step, turn);
-        b.repeat("k", self.trips, |b, it| {
+        // Everybody's copies have arrived, and everybody has left the stage that is filled next.
+        let arrive = |b: &mut Builder| {
             b.push(Inst::CpAsyncWait { pending: stages - 2 });
-            // Everybody's copies have arrived, and everybody has left the stage that is filled next.
             b.barrier();
+        };
+        let copy = |b: &mut Builder, left: Reg| {
             for side in sides.iter() {
-                side.copy_next(b, (it.left, stages - 1), free.into());
+                side.copy_next(b, (left, stages - 1), free.into());
                 side.advance(b);
             }
             b.push(Inst::CpAsyncCommit);
-            read.compute(b, Some(current), it.left, acc);
-            b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
-            rotate(b, current, stages, step);
-        });
+        };
+        if read.is_ahead() {
+            arrive(b);
+            read.begin(b, current);
+            b.repeat("k", self.trips, |b, it| {
+                copy(b, it.left);
+                read.go_on(b, current, acc, |b| {
+                    b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
+                    let next = following(b, current, stages, step);
+                    // Nobody fills the stage that would follow the last: its own operands are loaded again, and not used.
+                    let is_more = b.compare(Compare::Gt, it.left, 1u32, None);
+                    b.push(Inst::Selp {
+                        ty: Type::U32,
+                        dst: current,
+                        a: next.into(),
+                        b: current.into(),
+                        pred: is_more,
+                    });
+                    arrive(b);
+                    current
+                });
+            });
+        } else {
+            b.repeat("k", self.trips, |b, it| {
+                arrive(b);
+                copy(b, it.left);
+                read.compute(b, Some(current), it.left, acc);
+                b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
+                let next = following(b, current, stages, step);
+                b.push(Inst::Mov { ty: Type::U32, dst: current, src: next.into() });
+            });
+        }
         if self.groups > 1 {
             b.barrier();
         }
     }
 }
 
-/// Goes on to the next of several stages.
-fn rotate(b: &mut Builder, current: Reg, stages: u32, step: u32) {
+/// Where the stage lies that follows one of several.
+fn following(b: &mut Builder, current: Reg, stages: u32, step: u32) -> Reg {
     if stages == 2 {
-        let (a, op) = (step.into(), Arith::Sub);
-        b.push(Inst::Arith { op, ty: Type::U32, dst: current, a, b: current.into() });
-        return;
+        return b.sub(Type::U32, step, current);
     }
     let next = b.arith(Arith::Add, Type::U32, current, step);
     let wraps = b.compare(Compare::Eq, next, stages * step, None);
-    b.push(Inst::Selp { ty: Type::U32, dst: current, a: 0u32.into(), b: next.into(), pred: wraps });
+    b.select(Type::U32, wraps, 0u32, next)
 }

@@ -14,7 +14,9 @@ mod memory;
 pub use fault::{Fault, FaultKind};
 
 use crate::features;
-use crate::ir::{Arith, Class, Cond, Form, Guard, Index, Inst, Loop, Meanings, Module, Operand, Reg, Stmt, Sym, Type};
+use crate::ir::{
+    Arith, Class, Cond, Form, Guard, Index, Inst, Loop, Meanings, Module, Operand, Reg, Space, Stmt, Sym, Type,
+};
 use memory::Facts;
 use std::collections::{HashMap, HashSet};
 
@@ -180,8 +182,8 @@ impl<'a> Walk<'a> {
         *times += 1;
         let again = *times > 1;
         match self.meanings.carried.get(&reg).cloned() {
-            // Sums of signed integers, and of pairs of floats, are data: nobody asks what they mean.
-            None if again && !is_sum(inst) => {
+            // Sums of signed integers, and of pairs of floats, and fragments are data: nobody asks what they mean.
+            None if again && !is_data(inst) => {
                 self.fault(FaultKind::Rewritten(reg));
             }
             None => {}
@@ -267,10 +269,12 @@ impl<'a> Walk<'a> {
 }
 
 /// Whether an instruction may write a sum of integers, or of pairs of floats, again.
-fn is_sum(inst: &Inst) -> bool {
+fn is_data(inst: &Inst) -> bool {
     matches!(
         inst,
         Inst::Mma { .. }
+            | Inst::Ldmatrix { .. }
+            | Inst::Ld { ty: Type::B32, space: Space::Shared, .. }
             | Inst::Fma { ty: Type::F16x2, .. }
             | Inst::Ld { ty: Type::S32, .. }
             | Inst::Arith { op: Arith::Add, ty: Type::S32, .. }
