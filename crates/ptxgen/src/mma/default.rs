@@ -43,6 +43,8 @@ const LATENCY: f64 = 240.0;
 /// Bytes of a cycle that the second-level cache gives a multiprocessor, and partial sums that it takes.
 const CACHE: f64 = 30.0;
 const SUMS: f64 = 15.0;
+/// Elements of the tile of a block that has but one stage: small blocks hide each other's stores, which nothing else does.
+const FLAT: i64 = 64 * 64;
 /// Steps of the reduction by rows and columns that a multiprocessor multiplies in a cycle, of operands of 2 bytes; of other narrow
 /// ones as many more as they are narrower.
 const STEPS: f64 = 934.0;
@@ -99,7 +101,8 @@ impl Preferences {
         let is_wide = self.element == 8;
         let narrow = m_l < 2 * m.max(16) && n_l < 2 * n.max(16);
         // Accumulators and fragments of f64 take twice the registers.
-        if !narrow || (is_wide && m_w * n_w > 1024) || (k_g > 1 && k / k_g < 2 * self.steps()) {
+        let is_flat = k <= self.steps() && m_l * n_l > FLAT;
+        if !narrow || is_flat || (is_wide && m_w * n_w > 1024) || (k_g > 1 && k / k_g < 2 * self.steps()) {
             return None;
         }
         let stage = (m_l + n_l) * self.steps() * self.element;
@@ -147,6 +150,7 @@ impl Preferences {
             "stages" => list(&[STAGES, 4, 2]),
             "raster" => raster([self.sizes[0], self.sizes[1]], [m_l, n_l], self.multiprocessors),
             "load" => ["async", "nc"].map(Value::from).into(),
+            "bounds" => ["whole", "checked"].map(Value::from).into(),
             "k_g" => near(k_g, &SLICES),
             _ => Vec::new(),
         }

@@ -114,6 +114,19 @@ impl Operand {
         (loads, all)
     }
 
+    /// What makes multiplied parts of a fragment's registers in place, where that is all that it takes.
+    fn rounding(&self, b: &mut Builder, fetched: &[Reg]) -> Vec<[Inst; 2]> {
+        if self.multiplied != Multiplied::Rounded {
+            return Vec::new();
+        }
+        let in_place = |&dst: &Reg| {
+            let src = b.reg(Type::F32);
+            let number = Inst::Bits { to: Type::F32, from: Type::B32, dst: src, src: dst };
+            [number, Inst::RoundTf32 { ties: self.ties, dst, src }]
+        };
+        fetched.iter().map(in_place).collect()
+    }
+
     /// The parts of a step's fragments that are multiplied, the larger first.
     fn parts(&self, b: &mut Builder, fetched: Vec<Reg>) -> Vec<Vec<Reg>> {
         let fragments = match &self.transposition {
@@ -121,8 +134,8 @@ impl Operand {
             None => fetched,
         };
         match self.multiplied {
-            Multiplied::Whole => vec![fragments],
-            Multiplied::Rounded => vec![fragments.iter().map(|&x| rounded(b, self.ties, x).0).collect()],
+            // Rounded ones have been, in place.
+            Multiplied::Whole | Multiplied::Rounded => vec![fragments],
             Multiplied::Split => {
                 let (large, small) = fragments.iter().map(|&x| split(b, self.ties, x)).unzip();
                 vec![large, small]
@@ -170,15 +183,15 @@ impl Multiply for Fragments {
         let turn = next(b);
         let addresses = [&self.first, &self.second].map(|of| of.of_stage(b, Some(turn)));
         // The last step is not the first, and has registers of its own.
-        let (loads, _) = self.fetch(b, &addresses, 0, &self.ahead);
-        self.step(b, last, loads, acc);
+        let (loads, next) = self.fetch(b, &addresses, 0, &self.ahead);
+        self.step(b, last, (loads, &next), acc);
     }
 
     /// The fragments of a step are loaded one step ahead.
     fn compute(&self, b: &mut Builder, turn: Option<Reg>, _left: Reg, acc: &[Reg]) {
         let first = self.first_step(b, turn);
         let last = self.multiplied_but_last(b, turn, first, acc);
-        self.step(b, last, Vec::new(), acc);
+        self.step(b, last, (Vec::new(), &Step::default()), acc);
     }
 }
 
@@ -195,6 +208,7 @@ impl Fragments {
         let addresses = [&self.first, &self.second].map(|of| of.of_stage(b, turn));
         let (loads, step) = self.fetch(b, &addresses, 0, &Step::default());
         loads.into_iter().for_each(|load| b.push(load));
+        self.rounding(b, &step).into_iter().flatten().for_each(|inst| b.push(inst));
         step
     }
 
@@ -203,27 +217,46 @@ impl Fragments {
         let addresses = [&self.first, &self.second].map(|of| of.of_stage(b, turn));
         (1..self.first.steps.len()).fold(first, |held, step| {
             let (loads, next) = self.fetch(b, &addresses, step, &Step::default());
-            self.step(b, held, loads, acc);
+            self.step(b, held, (loads, &next), acc);
             next
         })
     }
 
-    /// Adds the products of a step, and loads another among them: so the pipe of loads is never full, and no product waits for it.
-    fn step(&self, b: &mut Builder, held: Step, loads: Vec<Inst>, acc: &[Reg]) {
+    /// What rounds a step's fragments, where they are rounded.
+    fn rounding(&self, b: &mut Builder, step: &Step) -> Vec<[Inst; 2]> {
+        let second = self.second.rounding(b, &step.second);
+        second.into_iter().chain(self.first.rounding(b, &step.first)).collect()
+    }
+
+    /// Adds the products of a step; among them the next is loaded, in the first half, and rounded, in the second: so the pipe of loads is
+    /// never full, and no product waits for it.
+    fn step(&self, b: &mut Builder, held: Step, (loads, next): (Vec<Inst>, &Step), acc: &[Reg]) {
         // What is made of fragments takes their registers, before more are loaded.
         let (first, second) = (self.first.parts(b, held.first), self.second.parts(b, held.second));
         let pairs = self.multiplied.products().iter();
         let products: Vec<Inst> = pairs.flat_map(|&(x, y)| self.products(&first[x], &second[y], acc)).collect();
-        // All are loaded in the first half, which leaves them the other to arrive.
-        let every = (products.len() / (2 * loads.len()).max(1)).max(1);
+        let half = products.len() / 2;
+        let among = |of: usize| half.max(1) as f64 / of.max(1) as f64;
+        let mut rounding = self.rounding(b, next).into_iter();
+        let (by_load, by_rounding) = (among(loads.len()), among(rounding.len()));
         let mut loads = loads.into_iter();
+        let (mut loaded, mut rounded) = (0.0, half as f64);
         for (at, product) in products.into_iter().enumerate() {
-            if at % every == 0 {
-                loads.next().into_iter().for_each(|load| b.push(load));
+            while loaded <= at as f64
+                && let Some(load) = loads.next()
+            {
+                b.push(load);
+                loaded += by_load;
             }
             b.push(product);
+            while rounded <= at as f64
+                && let Some(pair) = rounding.next()
+            {
+                pair.into_iter().for_each(|inst| b.push(inst));
+                rounded += by_rounding;
+            }
         }
-        loads.for_each(|load| b.push(load));
+        loads.chain(rounding.flatten()).for_each(|inst| b.push(inst));
     }
 
     /// The products of all fragments of a step.

@@ -274,6 +274,7 @@ fn is_data(inst: &Inst) -> bool {
         inst,
         Inst::Mma { .. }
             | Inst::Ldmatrix { .. }
+            | Inst::RoundTf32 { .. }
             | Inst::Ld { ty: Type::B32, space: Space::Shared, .. }
             | Inst::Fma { ty: Type::F16x2, .. }
             | Inst::Ld { ty: Type::S32, .. }
