@@ -159,6 +159,10 @@ impl<D: Device> Device for Compiling<D> {
         if self.compiles { self.inner.ahead().max(AHEAD_PER_CORE * cores) } else { self.inner.ahead() }
     }
 
+    fn abandon(&mut self) {
+        self.inner.abandon();
+    }
+
     fn precompile(&mut self, programs: &[Program]) {
         if !programs.iter().any(is_source) {
             return self.inner.precompile(programs);

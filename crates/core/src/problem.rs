@@ -456,6 +456,9 @@ pub trait Measure: Send {
         let _ = (problem, points);
     }
 
+    /// Nothing that was announced and is not compiled yet is wanted any more: what is announced next need not wait for it.
+    fn abandon(&mut self) {}
+
     /// The device that is measured on, to check results on it; recordings have none. Its data are put down anew before the
     /// next time is taken.
     fn device(&mut self) -> Option<&mut dyn Device> {

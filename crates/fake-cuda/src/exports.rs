@@ -334,10 +334,15 @@ unsafe extern "C" fn cuLaunchKernelEx(
     // SAFETY: the caller gives a configuration with as many attributes as it says.
     let (c, attributes) =
         unsafe { (&*config, std::slice::from_raw_parts((*config).attrs, (*config).numAttrs as usize)) };
-    let is_plain = |a: &CUlaunchAttribute| {
-        // SAFETY: the attribute says which of the values it holds.
-        let size = unsafe { a.value.clusterDim };
-        a.id == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && (size.x, size.y, size.z) == (1, 1, 1)
+    let is_plain = |a: &CUlaunchAttribute| match a.id {
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
+            // SAFETY: the attribute says which of the values it holds.
+            let size = unsafe { a.value.clusterDim };
+            (size.x, size.y, size.z) == (1, 1, 1)
+        }
+        // Here launches follow each other.
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => true,
+        _ => false,
     };
     if !attributes.iter().all(is_plain) {
         return CUresult::CUDA_ERROR_NOT_SUPPORTED;

@@ -23,6 +23,7 @@ pub fn needs(inst: &Inst) -> Option<Feature> {
         Inst::Mma { kind: MmaKind::F64Deep, .. } => feature("mma.sync of f64, 16 deep", 90, (7, 8)),
         Inst::Mma { .. } => feature("mma.sync", 80, (7, 0)),
         Inst::Ldmatrix { .. } => feature("ldmatrix", 75, (6, 5)),
+        Inst::GridRelease | Inst::GridWait => feature("launches that overlap", 90, (7, 8)),
         Inst::Fence { lighter: true } => feature("fence.acq_rel", 70, (6, 0)),
         Inst::Red { ty: Type::F64, .. } | Inst::Atom { ty: Type::F64, .. } => feature("atomic add of f64", 60, (5, 0)),
         Inst::RoundTf32 { ties: Ties::Away, .. } => feature("rounding to tf32", 80, (7, 0)),

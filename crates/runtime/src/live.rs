@@ -122,6 +122,10 @@ impl<D: Device> Measure for Live<D> {
         self.device.precompile(&self.programs.get_all(problem, points));
     }
 
+    fn abandon(&mut self) {
+        self.device.abandon();
+    }
+
     fn device(&mut self) -> Option<&mut dyn Device> {
         Some(Self::device(self))
     }

@@ -147,6 +147,10 @@ impl Evaluate for Noted<'_> {
         self.live.expect(points);
     }
 
+    fn abandon(&mut self) {
+        self.live.abandon();
+    }
+
     fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
         let outcome = self.live.evaluate(point)?;
         let cost = outcome.as_ref().ok().and_then(|m| self.objective.cost(m));

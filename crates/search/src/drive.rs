@@ -149,6 +149,9 @@ pub trait Evaluate {
         let _ = points;
     }
 
+    /// Points that were announced and not evaluated will not be.
+    fn abandon(&mut self) {}
+
     /// The outcome of a point.
     ///
     /// # Errors
@@ -263,6 +266,7 @@ pub fn drive<E: Evaluate + ?Sized>(
         }
         search.tell(&told);
     };
+    on.abandon();
     run.finish(search, ended, told.pop(), on)
 }
 

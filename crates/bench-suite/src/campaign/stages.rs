@@ -53,7 +53,7 @@ pub(super) const STAGES: [StageKind; 10] = [
     StageKind { reopens: true, ..stage("fit", 0.12, collect::fit) },
     StageKind { own_name: None, ..stage("", 0.22, contest::table) },
     stage(rows::SWEEP, 0.07, contest::sweep),
-    stage(rows::TYPES, 0.14, contest::types),
+    stage(rows::TYPES, 0.20, contest::types),
     stage(rows::DEEPBENCH, 0.05, contest::deepbench),
     stage("micro", 0.03, micro::run),
     stage("linear", 0.10, linear::run),

@@ -42,6 +42,9 @@ pub trait Device: Send {
         let _ = programs;
     }
 
+    /// Nothing that was announced and is not compiled yet is wanted any more: what is announced next need not wait for it.
+    fn abandon(&mut self) {}
+
     /// Takes data, instead of what was there. They stay while programs come and go, with what runs make of them.
     ///
     /// # Errors
@@ -99,6 +102,10 @@ impl<D: DerefMut<Target: Device> + Send> Device for D {
 
     fn precompile(&mut self, programs: &[Program]) {
         (**self).precompile(programs);
+    }
+
+    fn abandon(&mut self) {
+        (**self).abandon();
     }
 
     fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {

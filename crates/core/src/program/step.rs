@@ -140,6 +140,9 @@ pub struct Attributes {
     pub shared_carveout: Option<u8>,
     /// Whether clusters may have more than the eight blocks that every device with clusters runs.
     pub large_clusters: bool,
+    /// Whether blocks may begin before the launch before this one is over, on devices that can: the code waits for it itself.
+    #[serde(default)]
+    pub overlaps: bool,
 }
 
 /// Blocks of a cluster that every device with clusters runs.

@@ -21,7 +21,9 @@ pub(super) fn op(inst: &Inst) -> Op {
         Inst::St { space, ty, src, .. } => Op::Store(place(*space), bits(*ty, src.len())),
         Inst::Red { ty, .. } | Inst::Atom { ty, .. } => Op::Atomic(Where::Global, bits(*ty, 1)),
         Inst::CpAsync { bytes, .. } => Op::AsyncCopy(8 * bytes),
-        Inst::CpAsyncCommit | Inst::CpAsyncWait { .. } | Inst::Fence { .. } => Op::Order,
+        Inst::CpAsyncCommit | Inst::CpAsyncWait { .. } | Inst::Fence { .. } | Inst::GridRelease | Inst::GridWait => {
+            Op::Order
+        }
         Inst::Barrier => Op::Barrier,
         Inst::Ldmatrix { dst, .. } => Op::MatrixLoad(dst.len() as u32),
         Inst::Mma { kind, .. } => {

@@ -15,6 +15,8 @@ use tilewright_ops::gemm::{Epilogue, GemmInput, ScalarClass};
 /// What code is specialised to.
 #[derive(Clone, Debug)]
 pub struct Blueprint {
+    /// Slices of the reduction over the grid.
+    pub(super) slices: u32,
     /// What it runs on.
     pub target: Target,
     /// Numbers.
@@ -56,7 +58,8 @@ pub struct Blueprint {
 }
 
 /// What the space derives of the code, besides its loaders.
-pub(super) const LAYOUT: [&str; 11] = [
+pub(super) const LAYOUT: [&str; 12] = [
+    "slices",
     "t_m",
     "t_n",
     "threads",
@@ -80,6 +83,7 @@ impl Blueprint {
         let wide = is_wide(input, config.m_l.max(config.n_l) + config.u);
         let (a_transposed, b_transposed) = (layout.a_transposed(), layout.b_transposed());
         let [
+            slices,
             t_m,
             t_n,
             threads,
@@ -106,6 +110,7 @@ impl Blueprint {
             epilogue: input.epilogue,
             wide,
             batched: input.batch.count > 1,
+            slices,
             arrangement: Arrangement::new([t_m, t_n], chunks),
             loader_a: Loader::new(a_transposed, config.vec_a, loads_a?).keeping(rows_a),
             loader_b: Loader::new(!b_transposed, config.vec_b, loads_b?).keeping(rows_b),
@@ -154,7 +159,7 @@ impl Template for Blueprint {
             batched: self.batched,
             tile: [config.m_l, config.n_l],
             u: config.u,
-            k_g: config.k_g,
+            k_g: self.slices,
             vec: [config.vec_a, config.vec_b, config.vec_c],
             split: config.split,
             raster: config.raster,

@@ -160,12 +160,14 @@ impl Product {
         // Sizes are a user's: their products may be large.
         let [m, n, k] = self.sizes.map(|size| size.max(1) as f64);
         let f = |x: i64| x as f64;
-        let blocks = (m / f(m_l)).ceil() * (n / f(n_l)).ceil() * f(k_g);
-        let each = (blocks / f(self.multiprocessors)).ceil();
         let slice = ((k / f(k_g)).ceil() / f(u)).ceil();
-        if k_g > 1 && (slice < 2.0 || f(k_g - 1) * slice * f(u) >= k) {
+        // Slices are whole stages: there may be fewer than are asked for, and far fewer are refused.
+        let slices = (k / (slice * f(u))).ceil();
+        if k_g > 1 && (slice < 2.0 || 4.0 * slices <= f(3 * k_g)) {
             return None;
         }
+        let blocks = (m / f(m_l)).ceil() * (n / f(n_l)).ceil() * slices;
+        let each = (blocks / f(self.multiprocessors)).ceil();
         let stages = each * slice;
         let memory = |elements: f64| elements * f(4 * words) / f(self.multiprocessors * MEMORY);
         // Of a warp and a step: a multiply-add takes a fourth of a cycle, a word of fragments half a pass, half of which is hidden.
@@ -179,7 +181,7 @@ impl Product {
         // What bounds least costs too: a fourth of it is not hidden.
         let bound = bounds.into_iter().fold(0.0, f64::max) * 0.75 + bounds.into_iter().sum::<f64>() * 0.25;
         // A second launch, and partial sums that are written and read.
-        let sums = if k_g == 1 { 0.0 } else { f(3 * LATENCY) + memory(2.0 * f(k_g) * m * n) };
+        let sums = if k_g == 1 { 0.0 } else { f(3 * LATENCY) + memory(2.0 * slices * m * n) };
         Some(bound + 2.0 * (each / f(limit)).ceil() * f(LATENCY) + sums)
     }
 }

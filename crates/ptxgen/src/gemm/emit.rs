@@ -52,7 +52,10 @@ pub(crate) fn module_of(
                 b.block("store", |b| store::store(b, bp, &frame.partial(), &partial, &at, &acc));
                 b.block("ticket", |b| ticket::finish(b, bp, &params, &at));
             }
-            None => b.block("store", |b| store::store(b, bp, &frame, &params, &at, &acc)),
+            None => {
+                frame.release(&mut b);
+                b.block("store", |b| store::store(b, bp, &frame, &params, &at, &acc));
+            }
         }
     }
     let entry = Entry {

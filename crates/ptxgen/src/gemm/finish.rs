@@ -58,6 +58,9 @@ pub(crate) fn module(frame: &Frame, finish: Finish) -> Module {
 }
 
 fn body(b: &mut Builder, frame: &Frame, finish: Finish, mut params: Params) {
+    if finish == Finish::Sum && frame.overlaps() {
+        b.push(Inst::GridWait);
+    }
     let tid = b.special(Special::Tid);
     let (x, y) = (b.special(Special::Ctaid(Axis::X)), b.special(Special::Ctaid(Axis::Y)));
     let lane = b.rem(tid, ROWS);

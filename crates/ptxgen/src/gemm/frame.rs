@@ -4,7 +4,7 @@
 //! and after the product do not depend on that; they read a [`Frame`].
 
 use super::config::{Bounds, GROUP, Raster, Split};
-use crate::ir::{Arith, Axis, Builder, Module, Reg, Special, Type};
+use crate::ir::{Arith, Axis, Builder, Inst, Module, Reg, Special, Type};
 use crate::simt::Arithmetic;
 use crate::target::Target;
 use std::fmt::Debug;
@@ -165,6 +165,18 @@ impl Frame {
     /// Whether what blocks store is summed by a kernel of its own.
     pub(crate) fn ordered(&self) -> bool {
         self.k_g > 1 && self.split == Split::Ordered
+    }
+
+    /// Whether the kernel that sums what blocks store begins beneath them: from sm_90 it can wait by itself.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.ordered() && self.target.sm() >= 90
+    }
+
+    /// Lets the next launch begin, where it overlaps: its blocks are there when the last of these have stored.
+    pub(crate) fn release(&self, b: &mut Builder) {
+        if self.overlaps() {
+            b.push(Inst::GridRelease);
+        }
     }
 
     /// Whether a fixed number of blocks share the stages of all tiles.

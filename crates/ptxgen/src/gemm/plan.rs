@@ -263,7 +263,19 @@ impl<T: Template> GemmPlan<T> {
         if input.epilogue.bias != Bias::None {
             args.push(Arg::Buffer(BIAS, 0));
         }
-        launch(&module, grid, 0, args)
+        let step = launch(&module, grid, 0, args);
+        if finish == Finish::Sum && self.frame.overlaps() { overlapping(step) } else { step }
+    }
+}
+
+/// The same launch, whose code waits for the one before it.
+fn overlapping(step: Step) -> Step {
+    match step {
+        Step::Launch(mut launch) => {
+            launch.attributes.overlaps = true;
+            Step::Launch(launch)
+        }
+        other => other,
     }
 }
 

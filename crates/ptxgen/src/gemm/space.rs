@@ -237,6 +237,8 @@ pub(crate) fn tiles(space: SpaceBuilder) -> SpaceBuilder {
         .define("tiles_n", "(n + n_l - 1) // n_l")
         .define("tiles", "tiles_m * tiles_n")
         .define("slice", "((k + k_g - 1) // k_g + u - 1) // u * u")
+        // Slices are whole stages, so that there may be a few less than are asked for.
+        .define("slices", "max(1, (k + slice - 1) // max(slice, 1))")
 }
 
 fn reduction(space: SpaceBuilder) -> SpaceBuilder {
@@ -340,8 +342,8 @@ pub(crate) fn slicing(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "slices",
             Implementation,
-            "k_g == 1 or (multiplies and (k_g - 1) * slice < k)",
-            "every slice has a part of the reduction",
+            "k_g == 1 or (multiplies and 4 * slices > 3 * k_g)",
+            "most slices that are asked for have a part of the reduction",
         )
         .rule(
             "worth_slicing",

@@ -287,6 +287,10 @@ pub enum Inst {
     /// What a thread knows to be written is seen by whoever knows of the fence, on the whole device: `fence.acq_rel.gpu`, or
     /// `membar.gl`, which all targets have.
     Fence { lighter: bool },
+    /// `griddepcontrol.launch_dependents`: the blocks of the next launch may begin, if it overlaps with this one.
+    GridRelease,
+    /// `griddepcontrol.wait`: the launch before is over, and what it stored is seen.
+    GridWait,
     /// `ldmatrix` of 1, 2 or 4 matrices of 8 x 8 elements of 16 bits.
     Ldmatrix { transposed: bool, dst: Vec<Reg>, addr: Address },
     /// `mma.sync`: d = a b + c.
@@ -380,7 +384,7 @@ impl Inst {
                 all(&[to, from, Part::Number(*bytes)]);
                 of.iter().for_each(|of| all(&[read(of, Type::U32)]));
             }
-            Self::CpAsyncCommit | Self::Fence { .. } => {}
+            Self::CpAsyncCommit | Self::Fence { .. } | Self::GridRelease | Self::GridWait => {}
             Self::CpAsyncWait { pending } => all(&[Part::Number(*pending)]),
             Self::Barrier => all(&[Part::Number(0)]),
             // A row of eight elements of 16 bits.

@@ -39,15 +39,15 @@ pub struct Blueprint {
 }
 
 /// What the space derives of the code, besides its loaders.
-pub(super) const LAYOUT: [&str; 6] =
-    ["threads", "tile_a_bytes", "stage_bytes", "shared_bytes", "registers_needed", "register_limit"];
+pub(super) const LAYOUT: [&str; 7] =
+    ["slices", "threads", "tile_a_bytes", "stage_bytes", "shared_bytes", "registers_needed", "register_limit"];
 
 impl Blueprint {
     /// What an input and a configuration need of the code; `None` for a point of another space.
     pub(super) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
         let config = MmaConfig::of(names, at)?;
         let (a_transposed, b_transposed) = (input.layout.a_transposed(), input.layout.b_transposed());
-        let [threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_limit] =
+        let [slices, threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_limit] =
             at.ints(names.layout)?;
         let [loads_a, loads_b] = names.loaders.map(|names| at.ints(names));
         let loaders =
@@ -65,7 +65,7 @@ impl Blueprint {
             batched: input.batch.count > 1,
             tile: [config.m_l, config.n_l],
             u: config.u,
-            k_g: config.k_g,
+            k_g: slices,
             vec: [config.vec_a, config.vec_b, config.vec_c],
             split: config.split,
             raster: config.raster,

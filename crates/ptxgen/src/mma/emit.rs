@@ -36,6 +36,7 @@ pub fn module(bp: &Blueprint) -> Module {
         Position { block: frame.block(b, &mut params, corner), lane, warp }
     });
     let acc = product(&mut b, bp, &params, &at);
+    frame.release(&mut b);
     b.block("store", |b| store::store(b, bp, &params, &at, &acc));
     let entry = Entry {
         max_registers: Some(bp.registers_allowed()),

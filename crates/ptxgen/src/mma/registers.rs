@@ -14,9 +14,9 @@ const SCARCE_F64: u32 = 120;
 
 /// Adds the need of registers, what the hardware gives, and the rule.
 pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
-    // Long instructions of f64 leave the assembler fewer places to load for the next one.
+    // What is read ahead of a stage is all there when it begins. Long instructions of f64 leave the assembler fewer places to load for the next one.
     let fragments = format!(
-        "(m_w + n_w) * depth * element // (4 * warp) * (5 if element != 8 else 1 if sm >= {SCARCE_F64} else 8 if depth == 16 else 5) // 10"
+        "(m_w + n_w) * depth * element // (4 * warp) * (10 if is_ahead else 5 if element != 8 else 1 if sm >= {SCARCE_F64} else 8 if depth == 16 else 5) // 10"
     );
     // Addresses that the permutation of pieces makes several of.
     let places = |along_k: &str, side: &str| {
@@ -28,6 +28,7 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
     };
     space
         .define("words", "sum_bytes // 4")
+        .define("is_ahead", "load == 'async' and u > depth")
         .define("fragments", &fragments)
         // Small parts are as many registers as a step's fragments; roundings of several steps overlap.
         .define("rounding", "(m_w + n_w) // 4 + 4 if products == 3 else 6 if rounds and u > depth else 0")

@@ -58,6 +58,8 @@ fn opcode(inst: &Inst) -> String {
         Inst::Barrier => "bar.sync".into(),
         Inst::Fence { lighter: true } => "fence.acq_rel.gpu".into(),
         Inst::Fence { lighter: false } => "membar.gl".into(),
+        Inst::GridRelease => "griddepcontrol.launch_dependents".into(),
+        Inst::GridWait => "griddepcontrol.wait".into(),
         Inst::Ldmatrix { transposed, dst, .. } => {
             let trans = if *transposed { ".trans" } else { "" };
             format!("ldmatrix.sync.aligned.m8n8.x{}{trans}.shared.b16", dst.len())

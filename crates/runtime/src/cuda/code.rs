@@ -5,6 +5,7 @@ use super::spin;
 use crate::ptxas::Ptxas;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tilewright_core::program::DeviceError;
 
@@ -24,6 +25,8 @@ pub(super) struct Compiler {
     sm: u32,
     pool: Option<ThreadPool>,
     known: Mutex<Known>,
+    /// How often what was announced was abandoned.
+    abandoned: AtomicU64,
 }
 
 #[derive(Default)]
@@ -53,7 +56,8 @@ impl Compiler {
         // One core launches and reads the clock.
         let threads = (cores - 1).max(1);
         let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("compile-{i}")).build().ok();
-        Arc::new(Self { driver, ptxas, sm: capability, pool, known: Mutex::default() })
+        let (known, abandoned) = (Mutex::default(), AtomicU64::new(0));
+        Arc::new(Self { driver, ptxas, sm: capability, pool, known, abandoned })
     }
 
     /// Who compiles, for records.
@@ -84,10 +88,18 @@ impl Compiler {
         let (Some(pool), slot) = (&self.pool, self.slot(text)) else { return };
         if slot.get().is_none() {
             let (compiler, text) = (self.clone(), text.to_owned());
+            let announced = self.abandoned.load(Ordering::Relaxed);
             pool.spawn(move || {
-                slot.get_or_init(|| compiler.compile(&text));
+                if compiler.abandoned.load(Ordering::Relaxed) == announced {
+                    slot.get_or_init(|| compiler.compile(&text));
+                }
             });
         }
+    }
+
+    /// What was announced and has not begun is left alone, until somebody asks for it.
+    pub(super) fn abandon(&self) {
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The machine code; waits for it, or makes it, where it is not there yet.

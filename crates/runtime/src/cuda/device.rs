@@ -276,6 +276,10 @@ impl Device for CudaDevice {
         }
     }
 
+    fn abandon(&mut self) {
+        self.compiler.abandon();
+    }
+
     fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
         data.check()?;
         self.held = None;

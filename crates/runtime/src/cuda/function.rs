@@ -18,12 +18,28 @@ pub(super) struct Shape {
     block: [u32; 3],
     cluster: Option<[u32; 3]>,
     shared_bytes: u32,
+    overlaps: bool,
 }
 
 impl Shape {
     pub(super) fn of(launch: &Launch) -> Self {
-        let Launch { grid, block, cluster, shared_bytes, .. } = *launch;
-        Self { grid, block, cluster, shared_bytes }
+        let Launch { grid, block, cluster, shared_bytes, ref attributes, .. } = *launch;
+        Self { grid, block, cluster, shared_bytes, overlaps: attributes.overlaps }
+    }
+
+    /// What the driver is told of it beyond the common.
+    fn attributes(&self) -> Vec<sys::CUlaunchAttribute> {
+        use sys::CUlaunchAttributeID as Id;
+        let one = |id, value| sys::CUlaunchAttribute { id, pad: [0; 4], value };
+        let cluster = self.cluster.map(|[x, y, z]| {
+            let size = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+            one(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, sys::CUlaunchAttributeValue { clusterDim: size })
+        });
+        let overlaps = self.overlaps.then(|| {
+            let value = sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 };
+            one(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value)
+        });
+        cluster.into_iter().chain(overlaps).collect()
     }
 }
 
@@ -147,9 +163,10 @@ impl Function {
     pub(super) fn launch(&self, shape: &Shape, params: &Params) -> Result<(), DeviceError> {
         let driver = self.module.driver();
         let mut pointers = params.pointers();
-        let launched = match shape.cluster {
-            None => self.launch_alone(driver, shape, &mut pointers),
-            Some(cluster) => self.launch_clustered(driver, shape, cluster, &mut pointers),
+        let mut attributes = shape.attributes();
+        let launched = match &mut attributes[..] {
+            [] => self.launch_alone(driver, shape, &mut pointers),
+            some => self.launch_with(driver, shape, some, &mut pointers),
         };
         launched.map_err(|e| driver.error(e, Asked::Launch))
     }
@@ -169,19 +186,13 @@ impl Function {
         }
     }
 
-    fn launch_clustered(
+    fn launch_with(
         &self,
         driver: &Driver,
         shape: &Shape,
-        [x, y, z]: [u32; 3],
+        attributes: &mut [sys::CUlaunchAttribute],
         pointers: &mut [*mut c_void],
     ) -> Result<(), result::DriverError> {
-        let size = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
-        let mut attribute = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-            pad: [0; 4],
-            value: sys::CUlaunchAttributeValue { clusterDim: size },
-        };
         let config = sys::CUlaunchConfig {
             gridDimX: shape.grid[0],
             gridDimY: shape.grid[1],
@@ -191,10 +202,10 @@ impl Function {
             blockDimZ: shape.block[2],
             sharedMemBytes: shape.shared_bytes,
             hStream: driver.stream().cast(),
-            attrs: &raw mut attribute,
-            numAttrs: 1,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: u32::try_from(attributes.len()).unwrap_or(u32::MAX),
         };
-        // SAFETY: as for a launch without clusters; the configuration and its attribute live until the driver returns. Every
+        // SAFETY: as for a launch without attributes; the configuration and its attributes live until the driver returns. Every
         // driver that is not too old has this function.
         unsafe {
             sys::cuLaunchKernelEx(&raw const config, self.handle, pointers.as_mut_ptr(), std::ptr::null_mut()).result()

@@ -147,6 +147,7 @@ impl<'c> Campaign<'c> {
         if let Err(error) = self.rounds(device) {
             locked(&self.broken).get_or_insert(error);
         }
+        device.abandon();
     }
 
     /// Takes inputs until there is no need for more. A device that compiles ahead is given the code of the next ones before this one

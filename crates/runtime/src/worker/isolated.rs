@@ -257,6 +257,13 @@ impl Device for Isolated {
         }
     }
 
+    fn abandon(&mut self) {
+        // A new process was told nothing that it could abandon.
+        if self.process.is_some() {
+            let _ = self.exchange(&Request::Abandon, Vec::new(), self.command.patience);
+        }
+    }
+
     fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
         let (before, is_there) = (self.data.take(), self.held && self.process.is_some());
         self.held = false;

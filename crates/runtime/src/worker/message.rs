@@ -16,6 +16,7 @@ use tilewright_core::program::{DeviceError, Program};
 pub(super) enum Request {
     Hello,
     Precompile(Vec<Program>),
+    Abandon,
     Upload(WireData),
     /// The data of the last upload once more, as they were.
     UploadAgain,

@@ -109,6 +109,10 @@ impl Served {
                 device.precompile(&programs);
                 done(Reply::Done)
             }
+            Request::Abandon => {
+                device.abandon();
+                done(Reply::Done)
+            }
             Request::Upload(data) => {
                 let unfit = |message| DeviceError::Argument { name: "data".into(), message };
                 self.latest = None;

@@ -211,6 +211,10 @@ impl Evaluate for Evaluator<'_> {
         self.measure.expect(self.problem, &legal);
     }
 
+    fn abandon(&mut self) {
+        self.measure.abandon();
+    }
+
     fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
         self.check(point)?;
         let outcome = self.time(point).map_err(Refused::Device)?;
