@@ -8,7 +8,7 @@
 //! configuration behind a bar or without one for its default. What a configuration does not name is as in the default.
 //!
 //! ```text
-//! m=8192,n=8192,k=8192,dtype=f64,layout=nn	gemm.mma	gemm.mma|raster=m	gemm.simt
+//! m=8192,n=8192,k=8192,dtype=f64,layout=nn <tab> gemm.mma <tab> gemm.mma|raster=m <tab> gemm.simt
 //! ```
 //!
 //! Everything is compiled first; then rounds go over all that a line lists and the libraries, and the least time of each counts. Results

@@ -340,6 +340,16 @@ fn finished_sums_are_not_added_in_parts() {
 }
 
 #[test]
+fn registers_are_given_to_warps_by_fours() {
+    // 18 warps take as many registers as 20: with 112 for each thread, as many as 65,536 are for 576, a device refused the launch.
+    let input = GemmInput::new(9, 1545, 2058, DType::F64, Layout::Nt);
+    let problem = Bound::new(Arc::new(BacugenGemm::new()), plans::spec("sm_90"), input).unwrap();
+    let config = "n_dim=48,m_dim=12,k_blk=6,n_blk=96,m_blk=96,m_dim_a=96,n_dim_a=6,m_dim_b=96,n_dim_b=6,load=nc";
+    let point = Config::parse(config).unwrap().to_point(problem.space().params(), None).unwrap();
+    assert_eq!(problem.space().check(&point).unwrap_err().rule, "registers");
+}
+
+#[test]
 fn tickets_are_for_the_tiles_of_one_product() {
     let rule = |n: usize, batch: u32| {
         let mut input = GemmInput::new(16, n, 640, DType::F32, Layout::Nt);

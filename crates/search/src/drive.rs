@@ -359,6 +359,43 @@ mod tests {
     }
 
     #[test]
+    fn what_was_announced_and_is_not_wanted_is_abandoned() {
+        struct Counts(Vec<&'static str>);
+        impl Evaluate for Counts {
+            fn ahead(&self) -> usize {
+                4
+            }
+            fn expect(&mut self, _: &[Point]) {
+                self.0.push("expect");
+            }
+            fn abandon(&mut self) {
+                self.0.push("abandon");
+            }
+            fn evaluate(&mut self, _: &Point) -> Result<Outcome, Refused> {
+                self.0.push("evaluate");
+                Ok(Ok(tilewright_core::measurement::Measurement::recorded(1.0)))
+            }
+            fn seconds(&self) -> f64 {
+                0.0
+            }
+        }
+        struct Asks(u16);
+        impl Search for Asks {
+            fn ask(&mut self, n: usize) -> Vec<Point> {
+                self.0 += 1;
+                if self.0 > 1 { Vec::new() } else { (0..n as u16).map(|i| Point(vec![i])).collect() }
+            }
+            fn tell(&mut self, _: &[(Point, Outcome)]) {}
+            fn best(&self) -> tilewright_core::search::Ranked {
+                tilewright_core::search::Ranked { points: Vec::new(), considered: 0 }
+            }
+        }
+        let mut counts = Counts(Vec::new());
+        drive(&mut Asks(0), "asks", &Objective::default(), &Budget::NONE, &mut counts).unwrap();
+        assert_eq!(counts.0, ["expect", "evaluate", "evaluate", "evaluate", "evaluate", "abandon"]);
+    }
+
+    #[test]
     fn a_budget_of_nothing_is_refused() {
         assert!(Budget::NONE.check().is_ok() && Budget::evaluations(1).check().is_ok());
         assert_eq!(Budget::evaluations(0).check().unwrap_err().what, "evaluations");

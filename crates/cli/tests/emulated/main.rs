@@ -8,6 +8,7 @@ mod count_conv;
 mod count_loops;
 mod counts;
 mod elements;
+mod launches;
 mod matrices;
 mod products;
 mod stand;
