@@ -242,33 +242,14 @@ pub fn drive<E: Evaluate + ?Sized>(
     on: &mut E,
 ) -> Result<Trace, DriveError> {
     let mut run = Run { strategy, objective, trace: Trace::empty(), in_a_row: 0 };
-    let batch = on.ahead().max(1);
-    let mut told = Vec::with_capacity(batch);
-    let ended = loop {
-        if let Some(ended) = run.ended(search, budget, on) {
-            break Some(ended);
-        }
-        let left = budget.evaluations.map_or(usize::MAX, |most| (most - run.trace.evaluations) as usize);
-        let points = search.ask(batch.min(left));
-        if points.is_empty() {
-            break None;
-        }
-        if batch > 1 {
-            on.expect(&points);
-        }
-        told.clear();
-        for point in points {
-            if !told.is_empty() && (on.is_over() || budget.seconds.is_some_and(|most| on.seconds() >= most)) {
-                break;
-            }
-            let outcome = run.evaluate(&point, on)?;
-            told.push((point, outcome));
-        }
-        search.tell(&told);
-    };
+    let asked = run.ask(search, budget, on);
     on.abandon();
-    run.finish(search, ended, told.pop(), on)
+    let (ended, last) = asked?;
+    run.finish(search, ended, last, on)
 }
+
+/// The last point that a search was told of.
+type Last = Option<(Point, Outcome)>;
 
 /// A run so far.
 struct Run<'a> {
@@ -280,6 +261,40 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Asks and evaluates until something ends it: what, if not the search itself, and the last that was told.
+    fn ask<E: Evaluate + ?Sized>(
+        &mut self,
+        search: &mut dyn Search,
+        budget: &Budget,
+        on: &mut E,
+    ) -> Result<(Option<StoppedBy>, Last), DriveError> {
+        let batch = on.ahead().max(1);
+        let mut told = Vec::with_capacity(batch);
+        let ended = loop {
+            if let Some(ended) = self.ended(search, budget, on) {
+                break Some(ended);
+            }
+            let left = budget.evaluations.map_or(usize::MAX, |most| (most - self.trace.evaluations) as usize);
+            let points = search.ask(batch.min(left));
+            if points.is_empty() {
+                break None;
+            }
+            if batch > 1 {
+                on.expect(&points);
+            }
+            told.clear();
+            for point in points {
+                if !told.is_empty() && (on.is_over() || budget.seconds.is_some_and(|most| on.seconds() >= most)) {
+                    break;
+                }
+                let outcome = self.evaluate(&point, on)?;
+                told.push((point, outcome));
+            }
+            search.tell(&told);
+        };
+        Ok((ended, told.pop()))
+    }
+
     fn ended<E: Evaluate + ?Sized>(&self, search: &dyn Search, budget: &Budget, on: &E) -> Option<StoppedBy> {
         if budget.evaluations.is_some_and(|most| self.trace.evaluations >= most) {
             return Some(StoppedBy::Evaluations);
@@ -327,7 +342,7 @@ impl Run<'_> {
         mut self,
         search: &dyn Search,
         ended: Option<StoppedBy>,
-        last: Option<(Point, Outcome)>,
+        last: Last,
         on: &E,
     ) -> Result<Trace, DriveError> {
         if let (0, Some((point, Err(failure)))) = (self.trace.evaluations, last) {

@@ -25,7 +25,7 @@ use tilewright_runtime::{Live, RuntimeError};
 use tilewright_sampler::Chained;
 use tilewright_search::drive::{Budget, DriveError, Limits};
 use tilewright_search::strategy::{Local, Refine};
-use tilewright_search::{Evaluator, Sampling, drive};
+use tilewright_search::{Evaluator, Sampling, Setup, drive};
 
 pub use super::rows::TaskRow;
 
@@ -336,8 +336,27 @@ impl Contest<'_> {
         let ranking_s = began.elapsed().as_secs_f64();
         let source = Source::new(&mut sampler);
         let setup = knowledge.setup(objective, &source);
-        let (name, mut search): (_, Box<dyn Search>) = if knowledge.kind().is_some() {
-            ("refine", Box::new(Refine::new(&setup, settings.seed)))
+        let left = (seconds - ranking_s).max(f64::MIN_POSITIVE);
+        let (best, timed) = self.searched(problem, &setup, left)?;
+        let predicted = |point: &Point| knowledge.model().map(|model| model.cost(point));
+        let with_cost = |point: Point| {
+            let predicted = predicted(&point);
+            (point, predicted)
+        };
+        Ok(Planned { best: best.into_iter().map(with_cost).collect(), timed, ranking_s })
+    }
+
+    /// The best of a search of so many seconds, best first, and how many were timed. With a model it begins with what that expects most of.
+    fn searched(
+        &self,
+        problem: &dyn Problem,
+        setup: &Setup<'_>,
+        seconds: f64,
+    ) -> Result<(Vec<Point>, u64), CampaignError> {
+        let Campaign { objective, settings, .. } = self.campaign;
+        let scale = &settings.scale;
+        let (name, mut search): (_, Box<dyn Search>) = if setup.model.is_some() {
+            ("refine", Box::new(Refine::new(setup, settings.seed)))
         } else {
             // From the default on: little time is better spent near it than on draws.
             let starts = setup.starts.to_vec();
@@ -349,16 +368,16 @@ impl Contest<'_> {
         let limits = Limits { cut_off: CUT_OFF, rough: f64::INFINITY };
         let mut live = Evaluator::new(problem, &mut measure, objective, (&timing, limits), &clock);
         let budget = Budget {
-            evaluations: Some((scale.timed * (1 + scale.refinements)) as u64),
-            seconds: Some((seconds - began.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE)),
+            evaluations: Some(((scale.timed * (1 + scale.refinements)) as u64).saturating_sub(LEAST).max(1)),
+            seconds: Some(seconds),
             bound: None,
         };
-        let mut ended = drive(&mut *search, name, objective, &budget, &mut live);
-        if let Ok(trace) = &ended
-            && trace.evaluations < LEAST
-        {
-            // The ranking took all the time: the model's first and the default are timed at least.
-            ended = drive(&mut *search, name, objective, &Budget::evaluations(LEAST - trace.evaluations), &mut live);
+        // The ranking may have taken all the time: the model's first and the default are timed in any case.
+        let mut timed = 0;
+        let mut ended = drive(&mut *search, name, objective, &Budget::evaluations(LEAST), &mut live);
+        if let Ok(first) = &ended {
+            timed = first.evaluations;
+            ended = drive(&mut *search, name, objective, &budget, &mut live);
         }
         let trace = match ended {
             Ok(trace) => trace,
@@ -367,13 +386,7 @@ impl Contest<'_> {
                 return Err(RuntimeError::Strategy { name: name.into(), message: error.to_string() }.into());
             }
         };
-        let predicted = |point: &Point| knowledge.model().map(|model| model.cost(point));
-        let timed = |(point, _): (Point, f64)| {
-            let predicted = predicted(&point);
-            (point, predicted)
-        };
-        let best = search.best().points.into_iter().map(timed).collect();
-        Ok(Planned { best, timed: trace.evaluations, ranking_s })
+        Ok((search.best().points.into_iter().map(|(point, _)| point).collect(), timed + trace.evaluations))
     }
 }
 

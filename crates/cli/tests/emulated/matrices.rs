@@ -310,7 +310,7 @@ fn mutants(text: &str) -> Vec<(String, String)> {
         } else if op.starts_with("prmt.b32") {
             let of = operands(op);
             add(i, "words exchanged", format!("    prmt.b32 {}, {}, {}, {};", of[0], of[2], of[1], of[3]));
-        } else if op.starts_with("cvt.rna.tf32.f32") {
+        } else if op.starts_with("cvt.rna.tf32.f32") || op.starts_with("cvt.rn.tf32.f32") {
             let of = operands(op);
             add(i, "not rounded", format!("    mov.b32 {}, {};", of[0], of[1]));
         } else if ["sub.rn.f32", "add.rn.f32", "mul.rn.f32", "fma.rn.f32", "add.s32", "max."]
@@ -348,8 +348,8 @@ pub(crate) fn shows(target: &str, input: &GemmInput, program: &Program) -> bool 
     let work = Gemm.workload(input, Filling::Exact, 3);
     let Some(after) = after(target, program, &work) else { return true };
     let is_right = Gemm.reference(input, &work.buffers, &work.scalars).unwrap().compare(&after).is_right();
-    // Every step of the last stage is a lane's or a register's own.
-    !is_right || (input.k - 16..input.k).any(|kept| rounds_wrongly(target, input, program, kept))
+    // Every step of the last stage is a lane's or a register's own, and so is what is loaded of the first before the loop.
+    !is_right || (input.k - 16..input.k).chain(0..16).any(|kept| rounds_wrongly(target, input, program, kept))
 }
 
 /// Data of which one product is left of each sum: what is done to its factors shows in every result. Drawn numbers of f32 lie on a grid of

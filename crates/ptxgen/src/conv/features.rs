@@ -2,6 +2,7 @@
 
 use super::config::{ConvConfig, Scan};
 use super::space::{Description, SIZES};
+use crate::gemm::registers::blocks_of;
 use crate::simt::Load;
 use tilewright_core::feature::Feature;
 use tilewright_core::space::{SpaceBuilder, Values};
@@ -84,7 +85,7 @@ fn append(c: &ConvConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
     let [multiprocessors, registers_per_sm, shared_per_sm, threads_per_sm, blocks_per_sm] = device;
     let (tiles_k, tiles_at) = (f64::from(tiles_k.max(1)), f64::from(tiles_at.max(1)));
     let blocks = tiles_k * tiles_at * f64::from(groups) * f64::from(c.c_g);
-    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads.next_multiple_of(128)).max(1);
+    let by_registers = blocks_of(registers_per_sm, registers, threads);
     let by_shared = shared_per_sm / shared.max(1);
     let by_threads = threads_per_sm / threads.max(1);
     let per_sm = by_registers.min(by_shared).min(by_threads).min(blocks_per_sm).max(1);

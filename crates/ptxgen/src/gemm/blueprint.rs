@@ -1,6 +1,7 @@
 //! Everything that the code of a GEMM depends on, and what follows from it.
 //!
-//! Sizes are not among it: they are parameters of the code, so that one module serves every input of a class.
+//! Sizes are not among it: they are parameters of the code, so that one module serves every input of a class with as many
+//! slices of the reduction.
 
 use super::config::{Bounds, GemmConfig};
 use super::emit;

@@ -35,7 +35,7 @@ pub(crate) fn names() -> Vec<Feature> {
 
 /// What the space derives of a configuration and a model sees, and what it knows of the device: reading that from the device
 /// for every row took longer than the row.
-pub(super) const DERIVED: [&str; 17] = [
+pub(super) const DERIVED: [&str; 18] = [
     "threads",
     "accumulators",
     "shared_bytes",
@@ -45,6 +45,7 @@ pub(super) const DERIVED: [&str; 17] = [
     "tiles_m",
     "tiles_n",
     "slice",
+    "slices",
     "body",
     "stream_blocks",
     "device_sm",
@@ -75,18 +76,31 @@ pub(crate) fn features(sizes: [u32; 2], batch: u32, names: &Names, at: &Values<'
 }
 
 fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
-    let [threads, accumulators, shared, needed, cap, scarce, tiles_m, tiles_n, slice, body, sharing, device @ ..] =
-        derived;
+    let [
+        threads,
+        accumulators,
+        shared,
+        needed,
+        cap,
+        scarce,
+        tiles_m,
+        tiles_n,
+        slice,
+        slices,
+        body,
+        sharing,
+        device @ ..,
+    ] = derived;
     let [sm, multiprocessors, registers_per_sm, shared_per_sm, threads_per_sm, blocks_per_sm] = device;
     let registers = registers::predicted(needed, scarce == 1, c.bounds == Bounds::Checked, sm).min(cap);
     // A size of 0 is seen as 1.
     let (m, n, tiles_m, tiles_n) = (m.max(1), n.max(1), tiles_m.max(1), tiles_n.max(1));
     let (tiles, stages) = (f64::from(tiles_m) * f64::from(tiles_n), f64::from((slice / c.u).max(1)));
     let (blocks, trips) = match sharing {
-        0 => (tiles * f64::from(c.k_g) * f64::from(batch), stages),
+        0 => (tiles * f64::from(slices) * f64::from(batch), stages),
         blocks => (f64::from(blocks), (tiles * stages / f64::from(blocks)).ceil()),
     };
-    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads.next_multiple_of(128)).max(1);
+    let by_registers = registers::blocks_of(registers_per_sm, registers, threads);
     let by_shared = shared_per_sm / shared.max(1);
     let by_threads = threads_per_sm / threads.max(1);
     let per_sm = by_registers.min(by_shared).min(by_threads).min(blocks_per_sm).max(1);

@@ -51,6 +51,9 @@ pub(crate) fn module(frame: &Frame, finish: Finish) -> Module {
         stride: frame.batched.then(|| b.param("stride_c", Type::U64, bytes)),
         bias: (frame.epilogue.bias != Bias::None).then(|| frame.bias(b)),
     });
+    if finish == Finish::Sum && frame.overlaps() {
+        b.push(Inst::GridWait);
+    }
     body(&mut b, frame, finish, params);
     let what = if finish == Finish::Sum { "sum" } else { "scale" };
     let name = format!("gemm_{}_{what}", frame.arithmetic.dtype);
@@ -58,9 +61,6 @@ pub(crate) fn module(frame: &Frame, finish: Finish) -> Module {
 }
 
 fn body(b: &mut Builder, frame: &Frame, finish: Finish, mut params: Params) {
-    if finish == Finish::Sum && frame.overlaps() {
-        b.push(Inst::GridWait);
-    }
     let tid = b.special(Special::Tid);
     let (x, y) = (b.special(Special::Ctaid(Axis::X)), b.special(Special::Ctaid(Axis::Y)));
     let lane = b.rem(tid, ROWS);

@@ -172,7 +172,8 @@ impl Frame {
         self.ordered() && self.target.sm() >= 90
     }
 
-    /// Lets the next launch begin, where it overlaps: its blocks are there when the last of these have stored.
+    /// Lets the next launch begin, where it overlaps: its blocks are there when the last of these have stored. What orders
+    /// memory is that they wait, whenever they begin.
     pub(crate) fn release(&self, b: &mut Builder) {
         if self.overlaps() {
             b.push(Inst::GridRelease);

@@ -77,6 +77,13 @@ fn needed(space: SpaceBuilder) -> SpaceBuilder {
         )
 }
 
+/// Blocks of a multiprocessor that its registers are enough for, of so many for each thread. Each of its four parts gives its own to whole
+/// warps.
+pub(crate) fn blocks_of(registers_per_sm: u32, registers: u32, threads: u32) -> u32 {
+    let warps = registers_per_sm / 4 / (32 * registers.next_multiple_of(8)).max(1) * 4;
+    warps / threads.div_ceil(32).max(1)
+}
+
 /// The most registers of a thread: the hardware gives them to warps in units of 8 per thread, and each of a multiprocessor's four parts
 /// has its own, so that it counts warps by fours. A launch that asks for more is refused.
 pub(crate) const LIMIT: &str =

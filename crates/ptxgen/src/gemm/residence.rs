@@ -1,6 +1,7 @@
 //! What a multiprocessor holds of a product at a time.
 
 use super::plan::GemmPlan;
+use super::registers;
 use crate::simt::Load;
 use tilewright_core::device::DeviceSpec;
 
@@ -23,10 +24,12 @@ impl GemmPlan {
         let bp = self.blueprint();
         let fact = |name: &str| device.fact(name).unwrap_or(i64::MAX);
         let (threads, shared) = (i64::from(bp.threads), i64::from(bp.shared_bytes.max(1)));
-        // The hardware gives registers to warps in units of 8 per thread.
-        let registers = i64::from(bp.registers().next_multiple_of(8)) * threads;
         let limits = [
-            fact("registers_per_sm") / registers,
+            i64::from(registers::blocks_of(
+                fact("registers_per_sm").try_into().unwrap_or(u32::MAX),
+                bp.registers(),
+                bp.threads,
+            )),
             fact("shared_per_sm") / shared,
             fact("threads_per_sm") / threads,
             fact("blocks_per_sm"),

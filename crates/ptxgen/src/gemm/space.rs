@@ -251,7 +251,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .define("shared_columns", "0")
         // Partial sums of one slice, and of all.
         .define("slab_bytes", "m * n * sum_bytes")
-        .define("workspace_bytes", "(stream_slices if split == 'stream' else k_g) * batch * slab_bytes")
+        .define("workspace_bytes", "(stream_slices if split == 'stream' else slices) * batch * slab_bytes")
         .rule(
             "unroll",
             Implementation,
@@ -348,7 +348,7 @@ pub(crate) fn slicing(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "worth_slicing",
             Guideline,
-            "k_g == 1 or (tiles * k_g <= 16 * multiprocessors and slice >= 2 * u)",
+            "k_g == 1 or (tiles * slices <= 16 * multiprocessors and slice >= 2 * u)",
             "where the device is full without, slices only cost memory traffic",
         )
         .rule("split", Implementation, "k_g > 1 or split == 'ordered' or split == 'stream'", "nothing is split")
@@ -395,13 +395,13 @@ pub(crate) fn on_grid(space: SpaceBuilder) -> SpaceBuilder {
             "the first dimension of a grid",
         )
         .rule(
-            "groups",
+            "whole_groups",
             Implementation,
             "raster != 'grouped' or tiles_n % 8 == 0",
             "groups of columns of tiles are whole",
         )
         .rule("batch", Hardware, "batch <= grid_z", "the products of a batch lie along the third dimension of a grid")
-        .rule("grid_third", Hardware, "k_g * batch <= grid_z", "the third dimension of a grid is short")
+        .rule("grid_third", Hardware, "slices * batch <= grid_z", "the third dimension of a grid is short")
         .rule(
             "raster",
             Guideline,

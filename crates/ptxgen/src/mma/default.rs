@@ -55,10 +55,14 @@ const STEPS_F64: [f64; 2] = [120.0, 60.0];
 struct Preferences {
     sizes: [i64; 3],
     element: i64,
+    /// Instructions for one product: three of f32 that is split.
+    products: i64,
     sm: i64,
     multiprocessors: i64,
     /// Registers, bytes of shared memory and threads of a multiprocessor.
     holds: [i64; 3],
+    /// Bytes of shared memory of a block.
+    most_shared: i64,
     choice: Choice,
 }
 
@@ -75,9 +79,11 @@ impl Preferences {
         let mut preferences = Self {
             sizes: ["m", "n", "k"].map(int),
             element: int("element"),
+            products: int("products"),
             sm: int("sm"),
             multiprocessors: (int("multiprocessors") / int("batch").max(1)).max(1),
             holds: ["registers_per_sm", "shared_per_sm", "threads_per_sm"].map(int),
+            most_shared: int("shared_optin"),
             choice: Choice { tile: [16; 4], k_g: 1 },
         };
         let exchanged = TILES.into_iter().filter(|t| t[0] != t[1]).map(|[m_l, n_l, m_w, n_w]| [n_l, m_l, n_w, m_w]);
@@ -89,9 +95,14 @@ impl Preferences {
         preferences
     }
 
-    /// Steps of a stage: lines of both operands, of f64 two of them, so that there are steps beneath which the next stage is read.
+    /// Steps of a stage: lines of both operands, of f64 two of them, so that there are steps beneath which the next stage is read; one
+    /// step of the instruction where operands are split.
     fn steps(&self) -> i64 {
-        if self.element == 8 { 32 } else { 128 / self.element }
+        match (self.element, self.products) {
+            (_, 3) => 8,
+            (8, _) => 32,
+            (element, _) => 128 / element,
+        }
     }
 
     /// Estimated cycles; `None` where the tile is far larger than the matrix, or a slice no part of the reduction.
@@ -100,7 +111,7 @@ impl Preferences {
         let up = |a: i64, b: i64| a / b + i64::from(a % b > 0);
         let is_wide = self.element == 8;
         let narrow = m_l < 2 * m.max(16) && n_l < 2 * n.max(16);
-        // Accumulators and fragments of f64 take twice the registers.
+        // Accumulators of f64 take twice the registers, and fragments as long as a line more than that.
         let is_flat = k <= self.steps() && m_l * n_l > FLAT;
         if !narrow || is_flat || (is_wide && m_w * n_w > 1024) || (k_g > 1 && k / k_g < 2 * self.steps()) {
             return None;
@@ -108,25 +119,32 @@ impl Preferences {
         let stage = (m_l + n_l) * self.steps() * self.element;
         let threads = m_l / m_w * (n_l / n_w) * 32;
         let words = self.element.max(4) / 4;
-        let registers = m_w * n_w / 32 * words + (m_w + n_w) * if is_wide { 1 } else { 2 } + 40;
+        let registers = m_w * n_w / 32 * words + (m_w + n_w) / if is_wide { 1 } else { 2 } + 40;
         let [all_registers, all_shared, all_threads] = self.holds;
-        let rooms = [all_registers / (registers * threads), all_shared / (STAGES * stage), all_threads / threads];
-        let room = rooms.into_iter().min().unwrap_or(0).max(1);
-        let trips = f(up(up(k, k_g), self.steps()));
+        let slice = up(up(k, k_g), self.steps());
+        // Slices are whole stages: there may be fewer than are asked for, and far fewer are refused.
+        let slices = up(k, slice * self.steps());
+        let filled = STAGES.min(slice + 1) * stage;
+        let rooms = [all_registers / (registers * threads), all_shared / filled, all_threads / threads];
+        let room = rooms.into_iter().min().filter(|room| *room > 0 && filled <= self.most_shared)?;
+        if k_g > 1 && 4 * slices <= 3 * k_g {
+            return None;
+        }
+        let trips = f(slice);
         let steps = match (is_wide, self.sm < i64::from(DEEP_F64)) {
             (true, is_old) => STEPS_F64[usize::from(is_old)],
-            (false, _) => STEPS * 2.0 / f(self.element),
+            (false, _) => STEPS * 2.0 / f(self.element * self.products),
         };
         // So many blocks of a multiprocessor at once.
         let wave = |blocks: i64| {
             let multiplied = LATENCY + f(blocks * m_l * n_l * self.steps()) / steps;
             trips * multiplied.max(f(blocks * stage) / CACHE) + ENDS
         };
-        let blocks = f(up(m, m_l)) * f(up(n, n_l)) * f(k_g);
+        let blocks = f(up(m, m_l)) * f(up(n, n_l)) * f(slices);
         let each = (blocks / f(self.multiprocessors)).ceil();
         let rest = each % f(room);
         let waves = (each / f(room)).floor() * wave(room) + if rest > 0.0 { wave(rest as i64) } else { 0.0 };
-        let sums = f(2 * k_g * words * 4) * f(m) * f(n) / (SUMS * f(self.multiprocessors));
+        let sums = f(2 * slices * words * 4) * f(m) * f(n) / (SUMS * f(self.multiprocessors));
         Some(LAUNCH + waves + if k_g > 1 { SECOND + sums } else { 0.0 })
     }
 

@@ -3,6 +3,7 @@
 use super::config::MmaConfig;
 use super::registers;
 use super::space::{Names, SIZES};
+use crate::gemm::registers::blocks_of;
 use crate::gemm::{Bounds, Raster, Split};
 use crate::simt::Load;
 use tilewright_core::feature::Feature;
@@ -35,7 +36,7 @@ pub(super) fn names() -> Vec<Feature> {
 }
 
 /// What the space derives of a configuration and a model sees, and what it knows of the device.
-pub(super) const DERIVED: [&str; 14] = [
+pub(super) const DERIVED: [&str; 15] = [
     "threads",
     "accumulators",
     "shared_bytes",
@@ -44,6 +45,7 @@ pub(super) const DERIVED: [&str; 14] = [
     "tiles_m",
     "tiles_n",
     "slice",
+    "slices",
     "body",
     "device_multiprocessors",
     "device_registers",
@@ -71,13 +73,13 @@ pub(super) fn features(sizes: [u32; 2], batch: u32, names: &Names, at: &Values<'
 }
 
 fn append([m, n]: [u32; 2], batch: u32, c: &MmaConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
-    let [threads, accumulators, shared, stage, needed, tiles_m, tiles_n, slice, body, device @ ..] = derived;
+    let [threads, accumulators, shared, stage, needed, tiles_m, tiles_n, slice, slices, body, device @ ..] = derived;
     let [multiprocessors, registers_per_sm, shared_per_sm, threads_per_sm, blocks_per_sm] = device;
     let registers = registers::predicted(needed);
     // A size of 0 is seen as 1.
     let (m, n, tiles_m, tiles_n) = (m.max(1), n.max(1), tiles_m.max(1), tiles_n.max(1));
-    let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(batch);
-    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads.next_multiple_of(128)).max(1);
+    let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(slices) * f64::from(batch);
+    let by_registers = blocks_of(registers_per_sm, registers, threads);
     let by_shared = shared_per_sm / shared.max(1);
     let per_sm = by_registers.min(by_shared).min(threads_per_sm / threads.max(1)).min(blocks_per_sm).max(1);
     let waves = blocks / (f64::from(per_sm) * f64::from(multiprocessors));

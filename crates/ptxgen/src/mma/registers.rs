@@ -1,9 +1,10 @@
 //! Registers of a thread: what the code needs, what the assembler is predicted to use, and what it is allowed.
 //!
-//! The need follows the structure of the code: accumulators; fragments, of which the assembler holds fewer than a step has; what loads
-//! hold until it is put in shared memory, or the addresses of copies; addresses of fragments; in place of all these, when sums are
-//! stored, what is added to rows; and a constant for coordinates, pointers and the loop. The constants were fitted to what ptxas 13 uses for random legal configurations. As for `gemm.simt`,
-//! the assembler is told a limit a little above.
+//! The need follows the structure of the code: accumulators; fragments, of which the assembler holds fewer than a step has,
+//! unless they are read ahead of a stage; what loads hold until it is put in shared memory, or the addresses of copies; addresses of
+//! fragments; in place of all these, when sums are stored, what is added to rows; and a constant for coordinates, pointers and the loop.
+//! The constants were fitted to what ptxas 13 uses for random legal configurations. As for `gemm.simt`, the assembler is told a limit a
+//! little above.
 
 use super::blueprint::Blueprint;
 use crate::gemm::registers::LIMIT;
@@ -14,7 +15,8 @@ const SCARCE_F64: u32 = 120;
 
 /// Adds the need of registers, what the hardware gives, and the rule.
 pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
-    // What is read ahead of a stage is all there when it begins. Long instructions of f64 leave the assembler fewer places to load for the next one.
+    // What is read ahead of a stage is all there when it begins. Long instructions of f64 leave the assembler fewer places to load for the
+    // next one.
     let fragments = format!(
         "(m_w + n_w) * depth * element // (4 * warp) * (10 if is_ahead else 5 if element != 8 else 1 if sm >= {SCARCE_F64} else 8 if depth == 16 else 5) // 10"
     );

@@ -221,7 +221,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .define("sum_bytes", "8 if element == 8 else 4")
         // Partial sums of one slice, and of all.
         .define("slab_bytes", "m * n * sum_bytes")
-        .define("workspace_bytes", "k_g * batch * slab_bytes")
+        .define("workspace_bytes", "slices * batch * slab_bytes")
         .rule("body", Guideline, "body <= 1024", "longer loop bodies do not stay in the instruction cache");
     slicing(space)
         .rule("workspace", Hardware, WORKSPACE, "partial sums are held in device memory")

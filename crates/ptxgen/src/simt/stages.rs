@@ -192,40 +192,43 @@ impl Reduction {
             }
             b.push(Inst::CpAsyncCommit);
         };
-        if read.is_ahead() {
+        let is_ahead = read.is_ahead();
+        if is_ahead {
             arrive(b);
             read.begin(b, current);
-            b.repeat("k", self.trips, |b, it| {
-                copy(b, it.left);
+        }
+        b.repeat("k", self.trips, |b, it| {
+            if !is_ahead {
+                arrive(b);
+            }
+            copy(b, it.left);
+            if is_ahead {
                 read.go_on(b, current, acc, |b| {
-                    b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
-                    let next = following(b, current, stages, step);
-                    // Nobody fills the stage that would follow the last: its own operands are loaded again, and not used.
-                    let is_more = b.compare(Compare::Gt, it.left, 1u32, None);
-                    b.push(Inst::Selp {
-                        ty: Type::U32,
-                        dst: current,
-                        a: next.into(),
-                        b: current.into(),
-                        pred: is_more,
-                    });
+                    self.turn(b, [current, free], Some(it.left));
                     arrive(b);
                     current
                 });
-            });
-        } else {
-            b.repeat("k", self.trips, |b, it| {
-                arrive(b);
-                copy(b, it.left);
+            } else {
                 read.compute(b, Some(current), it.left, acc);
-                b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
-                let next = following(b, current, stages, step);
-                b.push(Inst::Mov { ty: Type::U32, dst: current, src: next.into() });
-            });
-        }
+                self.turn(b, [current, free], None);
+            }
+        });
         if self.groups > 1 {
             b.barrier();
         }
+    }
+
+    /// The stage that was multiplied is filled next, and the one after it is multiplied. Nobody fills one after the last: where stages are
+    /// read ahead, and so many are `left`, the last follows itself, and what is read of it is not used.
+    fn turn(&self, b: &mut Builder, [current, free]: [Reg; 2], left: Option<Reg>) {
+        b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
+        let next = following(b, current, self.stages, self.step);
+        let Some(left) = left else {
+            b.push(Inst::Mov { ty: Type::U32, dst: current, src: next.into() });
+            return;
+        };
+        let pred = b.compare(Compare::Gt, left, 1u32, None);
+        b.push(Inst::Selp { ty: Type::U32, dst: current, a: next.into(), b: current.into(), pred });
     }
 }
 

@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether an instruction may write a sum of integers, or of pairs of floats, again.
+/// Whether an instruction may write data: a sum of integers or of pairs of floats, or fragments and what is made of them in place, again.
 fn is_data(inst: &Inst) -> bool {
     matches!(
         inst,

@@ -8,6 +8,9 @@ use std::ffi::{CString, c_void};
 use std::sync::Arc;
 use tilewright_core::program::{DeviceError, Launch};
 
+/// The first driver that takes launches which overlap into graphs. Before it they follow each other, and nothing is waited for.
+const OVERLAPPING_DRIVER: i32 = 12_030;
+
 /// Shared memory in bytes that a kernel may have without being allowed more.
 const COMMON_SHARED: i64 = 48 << 10;
 
@@ -163,7 +166,8 @@ impl Function {
     pub(super) fn launch(&self, shape: &Shape, params: &Params) -> Result<(), DeviceError> {
         let driver = self.module.driver();
         let mut pointers = params.pointers();
-        let mut attributes = shape.attributes();
+        let overlaps = shape.overlaps && driver.version() >= OVERLAPPING_DRIVER;
+        let mut attributes = Shape { overlaps, ..*shape }.attributes();
         let launched = match &mut attributes[..] {
             [] => self.launch_alone(driver, shape, &mut pointers),
             some => self.launch_with(driver, shape, some, &mut pointers),

@@ -101,6 +101,12 @@ impl Evaluate for Bench<'_> {
         }
     }
 
+    fn abandon(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.abandon();
+        }
+    }
+
     fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
         if let Some(live) = &self.live {
             live.check(point)?;

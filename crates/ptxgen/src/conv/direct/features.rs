@@ -1,6 +1,7 @@
 //! What a model sees of a configuration.
 
 use super::space::{Config, Description, SIZES};
+use crate::gemm::registers::blocks_of;
 use tilewright_core::feature::Feature;
 use tilewright_core::space::{SpaceBuilder, Values};
 
@@ -81,7 +82,7 @@ fn append(c: &Config, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
     // A size of 0 is seen as 1.
     let f = |x: u32| x.max(1) as f32;
     let blocks = f64::from(blocks.max(1)) * f64::from(tiles_k.max(1)) * f64::from(in_grid.max(1));
-    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * c.threads).max(1);
+    let by_registers = blocks_of(registers_per_sm, registers, c.threads);
     let by_shared = shared_per_sm / shared.max(1);
     let per_sm = by_registers.min(by_shared).min(threads_per_sm / c.threads).min(blocks_per_sm).max(1);
     let waves = blocks / (f64::from(per_sm) * f64::from(multiprocessors));
