@@ -28,7 +28,7 @@ pub enum Raster {
     M,
     /// Along its columns.
     N,
-    /// Row by row of [`GROUP`] tiles side by side, so that blocks that run at once read few rows of A and few columns of B.
+    /// Row by row of `GROUP` tiles side by side, so that blocks that run at once read few rows of A and few columns of B.
     Grouped,
 }
 
