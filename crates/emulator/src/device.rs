@@ -362,6 +362,7 @@ impl Held {
             block: step.block,
             shared_bytes: step.shared_bytes,
             args: &args,
+            overlaps: step.attributes.overlaps,
             limits: Limits { sample: which.sample(), ..device.limits },
             behaviour: device.behaviour,
             only: if let Which::These(blocks) = which { Some(blocks) } else { None },

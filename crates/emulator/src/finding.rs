@@ -26,6 +26,9 @@ pub enum Fault {
     /// An access to shared memory that an asynchronous copy has not finished writing: a wait is missing.
     #[error("access to shared memory that an asynchronous copy is still writing")]
     InFlight,
+    /// An access to what an earlier launch uses, which this one overlaps with and has not waited for (`griddepcontrol.wait`).
+    #[error("access to {buffer}, which the launch before may still use: a wait is missing")]
+    Early { buffer: String },
     /// Two threads access the same memory, one of them writes another value, and nothing orders them.
     #[error("race in {space} memory: {} {first}", second.what())]
     Race { space: Space, second: Hazard, first: Racer },
@@ -117,6 +120,7 @@ impl Fault {
             Self::ReadOnly { .. } => "read_only",
             Self::Unwritten { .. } => "unwritten",
             Self::InFlight => "in_flight",
+            Self::Early { .. } => "early",
             Self::Race { .. } => "race",
             Self::DivergentBarrier => "divergent_barrier",
             Self::BadBarrier => "bad_barrier",

@@ -176,6 +176,8 @@ pub(crate) enum Run {
     },
     /// What was done before it is to be seen by others.
     Fence(Scope),
+    /// Waits for the launches that this one overlaps with.
+    GridWait,
     /// Prefetches and the like: nothing to do in order.
     Skip,
     Exit,

@@ -109,6 +109,9 @@ pub struct Launch<'a> {
     pub shared_bytes: u32,
     /// In the order of the parameters.
     pub args: &'a [Argument],
+    /// Whether its blocks begin while the launch before it on the same memory still runs: threads then wait by
+    /// `griddepcontrol.wait` before they touch a buffer that that one uses.
+    pub overlaps: bool,
     /// What is allowed.
     pub limits: Limits,
     /// What hardware may choose.
@@ -126,6 +129,7 @@ impl<'a> Launch<'a> {
             block,
             shared_bytes: 0,
             args,
+            overlaps: false,
             limits: Limits::default(),
             behaviour: Behaviour::default(),
             only: None,
@@ -203,7 +207,7 @@ impl Module {
         let params = parameters(kernel, launch.args, memory)?;
         let variables = memory.variables(self)?;
         let variables: Vec<u64> = variables.into_iter().map(|id| memory.address(id)).collect();
-        let number = memory.begin_launch(kernel.global_cell_bytes);
+        let number = memory.begin_launch(kernel.global_cell_bytes, launch.overlaps);
         let setting = Setting {
             kernel,
             memory,
@@ -217,6 +221,7 @@ impl Module {
             variables: &variables,
             limit: launch.limits.block_instructions.min(launch.limits.launch_instructions),
             footprints: launch.limits.footprints,
+            overlaps: launch.overlaps,
         };
         let (most, blocks) = (launch.limits.launch_instructions, setting.blocks());
         let (sum, left_out) = match (launch.only, launch.limits.sample) {

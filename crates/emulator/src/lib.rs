@@ -65,6 +65,10 @@
 //! write publishes to whoever reads the place later, whatever value that one sees; and the lanes of a warp count as one.
 //! Atomic and volatile accesses to global memory race with nothing.
 //!
+//! A launch that overlaps with the one before (programmatic dependent launch) is told so by [`Launch::overlaps`]. It runs behind that one
+//! all the same, but a thread that has not waited by `griddepcontrol.wait` is at fault where it reads a buffer that the one before
+//! writes, or writes one that it uses. It is strict in one way: a thread that a barrier orders behind another one's wait waits itself.
+//!
 //! A load of what nobody has written marks its result, and so does a variable without a value. What is computed of marked
 //! values is marked, and it is a fault once such a value goes to global memory, is an address or an operand of an atomic
 //! operation, guards a store, or decides a branch. Variables without a value may decide branches: compilers test them for
@@ -134,6 +138,7 @@ mod rounding;
 mod sample;
 mod text;
 mod types;
+mod uses;
 
 pub use behaviour::{Behaviour, MmaRounding, Schedule, UnknownBehaviour};
 pub use counts::{Class, Counts, FloatOp, Footprint, Precision, Site, Stride, Tally, Traffic};

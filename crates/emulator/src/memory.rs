@@ -3,6 +3,7 @@
 use crate::machine::{LAUNCHES, Traces};
 use crate::module::Module;
 use crate::types::Space;
+use crate::uses::Uses;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -57,7 +58,7 @@ pub enum MemoryError {
 const CHUNK: usize = 1024;
 
 /// One buffer. Its words are atomic because blocks run on several threads; kernels order their accesses themselves.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Region {
     pub(crate) name: String,
     pub(crate) words: Box<[AtomicU32]>,
@@ -67,6 +68,8 @@ pub(crate) struct Region {
     pub(crate) written: Option<Box<[AtomicU8]>>,
     /// Who accessed it in the last launches.
     pub(crate) traces: Option<Traces>,
+    /// How launches that overlap use it.
+    pub(crate) uses: Uses,
 }
 
 impl Region {
@@ -185,7 +188,7 @@ impl Memory {
             return Err(MemoryError::TooLong { need: bytes as u64, have });
         }
         let words = (0..bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
-        let region = Region { name: name.into(), words, bytes: bytes as u64, read_only, written: None, traces: None };
+        let region = Region { name: name.into(), words, bytes: bytes as u64, read_only, ..Region::default() };
         if let Some(id) = self.free.pop() {
             self.regions[id] = region;
             return Ok(BufferId(id));
@@ -201,7 +204,7 @@ impl Memory {
     pub fn remove(&mut self, id: BufferId) {
         if self.regions.get(id.0).is_some() && !self.free.contains(&id.0) {
             let (name, words) = ("freed".into(), Box::default());
-            self.regions[id.0] = Region { name, words, bytes: 0, read_only: true, written: None, traces: None };
+            self.regions[id.0] = Region { name, words, bytes: 0, read_only: true, ..Region::default() };
             self.free.push(id.0);
         }
     }
@@ -328,11 +331,13 @@ impl Memory {
         at.map(|i| ids[i]).ok_or_else(|| MemoryError::NoVariable(name.into()))
     }
 
-    /// A launch begins that watches cells of so many bytes; its number among the last ones, from one.
-    pub(crate) fn begin_launch(&mut self, cell_bytes: u32) -> u64 {
+    /// A launch begins that watches cells of so many bytes, perhaps before the one before it has ended; its number among the last ones,
+    /// from one.
+    pub(crate) fn begin_launch(&mut self, cell_bytes: u32, overlaps: bool) -> u64 {
         self.launches += 1;
         let number = self.launches % LAUNCHES;
         for region in self.regions.iter_mut().filter(|r| !r.read_only) {
+            region.uses.begin_launch(overlaps);
             let cells = region.bytes.div_ceil(u64::from(cell_bytes.max(1))) as usize;
             let is_new = region.traces.as_ref().is_none_or(|traces| traces.cells() < cells);
             if is_new || number == 0 {

@@ -287,3 +287,37 @@ fn findings_are_capped_and_the_same_on_any_number_of_threads() {
     assert_eq!(reports[0], reports[1]);
     assert_eq!((reports[0].findings.len(), reports[0].dropped), (100, 200 * 20 * 64));
 }
+
+/// Doubles or copies numbers: the second of two launches, which overlaps with the first where it is told to.
+fn overlapping(first: &str, second: &str, overlaps: bool) -> Report {
+    let mut memory = Memory::new();
+    let id = u32_buffer(&mut memory, "numbers", &(0..64).collect::<Vec<_>>());
+    run_in(first, 64, &mut memory, id);
+    let args = [Argument::buffer(id)];
+    let launch = Launch { overlaps, ..Launch::new("k", [1, 1, 1], [64, 1, 1], &args) };
+    kernel(second).launch(&launch, &mut memory).unwrap()
+}
+
+#[test]
+fn launches_that_overlap_wait_for_what_the_one_before_uses() {
+    let (load, store) = ("ld.global.u32 %r4, [%rd3];", "st.global.u32 [%rd3], %r2;");
+    let wait = "griddepcontrol.wait;";
+    let late = format!("{load} {wait}");
+    for (first, second, is_early) in [
+        (store, load, true),
+        (load, store, true),
+        (store, store, true),
+        (store, &late, true),
+        (load, load, false),
+        ("", store, false),
+        (store, &format!("{wait} {load}"), false),
+        (store, &format!("griddepcontrol.launch_dependents; {wait} {store}"), false),
+        // Every thread waits by itself.
+        (store, &format!("setp.lt.u32 %p1, %r1, 40; @%p1 {wait} {load}"), true),
+    ] {
+        let report = overlapping(first, second, true);
+        let expected: &[&str] = if is_early { &["early"] } else { &[] };
+        assert_eq!(faults(&report), expected, "{first} {second}: {:?}", report.findings);
+        assert_eq!(overlapping(first, second, false).findings, [], "{first} {second}");
+    }
+}

@@ -2,6 +2,7 @@
 //! reference, and symbolic counts that are what ran.
 
 use crate::counts::{self, Shares};
+use crate::matrices::shows;
 use crate::stand::{any_plan_of, check_program, input, rng};
 use rayon::prelude::*;
 use tilewright_core::buffer::Filling;
@@ -25,6 +26,17 @@ fn launches(program: &Program) -> Vec<&Launch> {
         launch
     }
     program.steps.iter().map(launch).collect()
+}
+
+/// A program whose launches have some instruction no more.
+fn without(program: &Program, instruction: &str) -> Program {
+    let mut changed = program.clone();
+    for step in &mut changed.steps {
+        if let Step::Launch(Launch { code: Code::Ptx { text, .. }, .. }) = step {
+            *text = text.replace(instruction, "");
+        }
+    }
+    changed
 }
 
 fn text(launch: &Launch) -> &str {
@@ -106,6 +118,8 @@ fn sums_of_slices_wait_for_the_product_that_they_begin_beneath() {
         let waits = place(sum, "griddepcontrol.wait");
         assert_eq!(waits.is_some(), overlaps, "{target}");
         assert!(waits < place(sum, "ld.global"), "{target}");
+        check_program(target, &input, &program, "overlapping", Filling::Exact, 1);
+        assert_eq!(shows(target, &input, &without(&program, "griddepcontrol.wait;")), overlaps, "{target}");
         let whole = simt(target, &input, "k_g=1,raster=m").program([0; 3]);
         assert!(launches(&whole).iter().all(|launch| !text(launch).contains("griddepcontrol")), "{target}");
     }

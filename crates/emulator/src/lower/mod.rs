@@ -277,8 +277,13 @@ impl<'a> Lowering<'a> {
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
             "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" => self.warp_wide(i, &mut words)?,
             "membar" | "fence" => self.fence(&mut words),
-            "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority" | "discard" | "pmevent"
-            | "brkpt" | "setmaxnreg" => {
+            "griddepcontrol" => {
+                let run = if words.take("wait") { Run::GridWait } else { Run::Skip };
+                words.ignore(&["launch_dependents"]);
+                self.emit(run, Some(Class::Order));
+            }
+            "prefetch" | "prefetchu" | "nanosleep" | "applypriority" | "discard" | "pmevent" | "brkpt"
+            | "setmaxnreg" => {
                 words.clear();
                 self.emit(Run::Skip, Some(Class::Order));
             }

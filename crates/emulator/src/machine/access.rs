@@ -11,6 +11,7 @@ use crate::kernel::{Access, Address, Data, Order, Scope};
 use crate::lanes::{FULL, Registers, WARP, store};
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, REGION_BITS, Region, SHARED_WINDOW};
 use crate::types::Space;
+use crate::uses::Use;
 
 /// Where an access goes.
 #[derive(Clone, Copy)]
@@ -331,6 +332,16 @@ impl<'a> Worker<'a> {
             }
             return 0;
         }
+        let writes = matches!(checked.touch, Touch::Write | Touch::VolatileWrite | Touch::Atomic);
+        let how = if writes { Use::Written } else { Use::Read };
+        let early = good & !self.waited[checked.warp];
+        if early != 0 && region.uses.is_early(how) {
+            let lane = early.trailing_zeros() as usize;
+            let address = group.at[lane].wrapping_add(group.base);
+            let fault = Fault::Early { buffer: region.describe() };
+            self.fault(checked.warp, checked.pc, lane, Some(address), fault);
+        }
+        region.uses.note(how);
         self.watch(checked, group, region, good);
         if region.written.is_some() {
             for lane in warps(good) {

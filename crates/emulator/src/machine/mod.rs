@@ -67,6 +67,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) limit: u64,
     /// Whether to take note of the bytes that instructions touch.
     pub(crate) footprints: bool,
+    /// Whether it begins before the launch before it has ended.
+    pub(crate) overlaps: bool,
 }
 
 impl Setting<'_> {
@@ -114,6 +116,8 @@ pub(crate) struct Worker<'a> {
     stored: Vec<[u64; WARP]>,
     /// What the block has learned at places where blocks meet.
     lessons: Lessons,
+    /// Of each warp the threads before which all launches that this one overlaps with have ended.
+    waited: [u32; MAX_WARPS],
     block: u64,
     index: [u32; 3],
     steps: u64,
@@ -154,6 +158,7 @@ impl<'a> Worker<'a> {
             passed_locally: BTreeMap::new(),
             stored: Vec::new(),
             lessons: Lessons::default(),
+            waited: [0; MAX_WARPS],
             block: 0,
             index: [0; 3],
             steps: 0,
@@ -180,6 +185,7 @@ impl<'a> Worker<'a> {
         self.index = coordinates(block, self.setting.grid);
         (self.steps, self.stopped) = (0, false);
         self.lessons.clear();
+        self.waited = [if self.setting.overlaps { 0 } else { FULL }; MAX_WARPS];
         self.shadow.begin_block();
         self.barriers = Default::default();
         self.shared.fill(crate::memory::UNWRITTEN);
@@ -263,6 +269,7 @@ impl<'a> Worker<'a> {
             Run::Trap => self.stop(w, warp, Fault::Trap),
             Run::Assert => self.stop(w, warp, Fault::Assertion),
             Run::Fence(scope) => self.shadow.clocks.fence(w, *scope),
+            Run::GridWait => self.waited[w] |= mask,
             Run::Lanes(..) | Run::Skip | Run::Exit => {}
         }
         warp.pc += 1;
