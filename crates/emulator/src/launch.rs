@@ -116,7 +116,7 @@ pub struct Launch<'a> {
     pub limits: Limits,
     /// What hardware may choose.
     pub behaviour: Behaviour,
-    /// The linear numbers of the blocks that run, rising, where not all do or a sample.
+    /// The linear numbers of the blocks that run, rising, where not all do or a sample. Parts of one grid count as launches of their own.
     pub only: Option<&'a [u64]>,
 }
 

@@ -65,9 +65,11 @@
 //! write publishes to whoever reads the place later, whatever value that one sees; and the lanes of a warp count as one.
 //! Atomic and volatile accesses to global memory race with nothing.
 //!
-//! A launch that overlaps with the one before (programmatic dependent launch) is told so by [`Launch::overlaps`]. It runs behind that one
-//! all the same, but a thread that has not waited by `griddepcontrol.wait` is at fault where it reads a buffer that the one before
-//! writes, or writes one that it uses. It is strict in one way: a thread that a barrier orders behind another one's wait waits itself.
+//! [`Launch::overlaps`] marks a launch that may begin before the one before it has ended (programmatic dependent launch). The emulator
+//! runs it after that one all the same. A thread that has not executed `griddepcontrol.wait` is at fault where it reads a buffer that the
+//! earlier launch writes, or writes one that the earlier launch uses. This is strict: whole buffers count, and a thread must wait itself
+//! even where a barrier orders it behind another thread's wait. Of several overlapping launches in a row each must wait for all before
+//! it, and the first wait of a thread is taken to cover them all.
 //!
 //! A load of what nobody has written marks its result, and so does a variable without a value. What is computed of marked
 //! values is marked, and it is a fault once such a value goes to global memory, is an address or an operand of an atomic

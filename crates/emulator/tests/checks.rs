@@ -288,7 +288,7 @@ fn findings_are_capped_and_the_same_on_any_number_of_threads() {
     assert_eq!((reports[0].findings.len(), reports[0].dropped), (100, 200 * 20 * 64));
 }
 
-/// Doubles or copies numbers: the second of two launches, which overlaps with the first where it is told to.
+/// The report of the second of two launches on the same numbers, which overlaps with the first or follows it.
 fn overlapping(first: &str, second: &str, overlaps: bool) -> Report {
     let mut memory = Memory::new();
     let id = u32_buffer(&mut memory, "numbers", &(0..64).collect::<Vec<_>>());

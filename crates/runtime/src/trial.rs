@@ -216,7 +216,9 @@ fn contest<'f>(
     let mut live = Evaluator::new(problem, measure, &settings.objective, (&settings.timing, limits), clock);
     // What each costs is asked for, not which of them wins.
     let paired = PairedSettings { max_time: COMPARISON, most_rounds: 0, ..settings.paired.clone() };
-    let found = compare(points.len(), &settings.objective, &paired, clock, &mut |i| live.time(&points[i]))?;
+    let found = compare(points.len(), &settings.objective, &paired, clock, &mut |i| live.time(&points[i]));
+    live.abandon();
+    let found = found?;
     let mut last = Failure { kind: FailureKind::Launch, message: "nothing was timed".into() };
     let mut costs = HashMap::new();
     for contender in found.contenders {

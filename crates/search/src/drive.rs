@@ -22,6 +22,8 @@ pub struct Budget {
     pub evaluations: Option<u64>,
     /// Seconds on the clock of the evaluations.
     pub seconds: Option<f64>,
+    /// Proposals that are evaluated or refused before the clock may end it.
+    pub least: u64,
     /// The search's own bound ([`Search::bound`]) at or below which it ends.
     pub bound: Option<f64>,
 }
@@ -38,7 +40,7 @@ pub struct EmptyBudget {
 
 impl Budget {
     /// No limit: the search ends by itself.
-    pub const NONE: Self = Self { evaluations: None, seconds: None, bound: None };
+    pub const NONE: Self = Self { evaluations: None, seconds: None, least: 0, bound: None };
 
     /// A number of evaluations.
     pub fn evaluations(count: u64) -> Self {
@@ -248,7 +250,7 @@ pub fn drive<E: Evaluate + ?Sized>(
     run.finish(search, ended, last, on)
 }
 
-/// The last point that a search was told of.
+/// The last evaluated point, with its outcome.
 type Last = Option<(Point, Outcome)>;
 
 /// A run so far.
@@ -284,7 +286,7 @@ impl Run<'_> {
             }
             told.clear();
             for point in points {
-                if !told.is_empty() && (on.is_over() || budget.seconds.is_some_and(|most| on.seconds() >= most)) {
+                if !told.is_empty() && self.is_late(budget, on) {
                     break;
                 }
                 let outcome = self.evaluate(&point, on)?;
@@ -299,11 +301,16 @@ impl Run<'_> {
         if budget.evaluations.is_some_and(|most| self.trace.evaluations >= most) {
             return Some(StoppedBy::Evaluations);
         }
-        if on.is_over() || budget.seconds.is_some_and(|most| on.seconds() >= most) {
+        if self.is_late(budget, on) {
             return Some(StoppedBy::Time);
         }
         let kept = budget.bound.is_some_and(|most| search.bound().is_some_and(|b| b <= most));
         kept.then_some(StoppedBy::Bound)
+    }
+
+    fn is_late<E: Evaluate + ?Sized>(&self, budget: &Budget, on: &E) -> bool {
+        let is_over = || on.is_over() || budget.seconds.is_some_and(|most| on.seconds() >= most);
+        self.trace.evaluations + self.trace.illegal >= budget.least && is_over()
     }
 
     fn evaluate<E: Evaluate + ?Sized>(&mut self, point: &Point, on: &mut E) -> Result<Outcome, DriveError> {

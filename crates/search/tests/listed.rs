@@ -111,6 +111,12 @@ fn budgets_end_runs_exactly() {
     let budget = Budget { seconds: Some(10.5), ..Budget::NONE };
     let trace = run(&mut *Strategy::Random.make(&setup, 1).unwrap(), &budget, 1, |p| timed(&problem, p));
     assert_eq!((trace.evaluations, trace.stopped_by), (11, StoppedBy::Time));
+    // Whatever the clock says, the least is evaluated, one by one or of a batch, and no more.
+    for (ahead, evaluations) in [(1, None), (8, None), (8, Some(2))] {
+        let budget = Budget { seconds: Some(0.5), least: 3, evaluations, bound: None };
+        let trace = run(&mut *Strategy::Random.make(&setup, 1).unwrap(), &budget, ahead, |p| timed(&problem, p));
+        assert_eq!(trace.evaluations, evaluations.unwrap_or(3));
+    }
 }
 
 #[test]

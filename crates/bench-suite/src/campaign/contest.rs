@@ -368,25 +368,20 @@ impl Contest<'_> {
         let limits = Limits { cut_off: CUT_OFF, rough: f64::INFINITY };
         let mut live = Evaluator::new(problem, &mut measure, objective, (&timing, limits), &clock);
         let budget = Budget {
-            evaluations: Some(((scale.timed * (1 + scale.refinements)) as u64).saturating_sub(LEAST).max(1)),
+            evaluations: Some((scale.timed * (1 + scale.refinements)) as u64),
             seconds: Some(seconds),
+            // The ranking may have taken all the time: the model's first and the default are timed in any case.
+            least: LEAST,
             bound: None,
         };
-        // The ranking may have taken all the time: the model's first and the default are timed in any case.
-        let mut timed = 0;
-        let mut ended = drive(&mut *search, name, objective, &Budget::evaluations(LEAST), &mut live);
-        if let Ok(first) = &ended {
-            timed = first.evaluations;
-            ended = drive(&mut *search, name, objective, &budget, &mut live);
-        }
-        let trace = match ended {
+        let trace = match drive(&mut *search, name, objective, &budget, &mut live) {
             Ok(trace) => trace,
             Err(DriveError::Device(error)) => return Err(error.into()),
             Err(error) => {
                 return Err(RuntimeError::Strategy { name: name.into(), message: error.to_string() }.into());
             }
         };
-        Ok((search.best().points.into_iter().map(|(point, _)| point).collect(), timed + trace.evaluations))
+        Ok((search.best().points.into_iter().map(|(point, _)| point).collect(), trace.evaluations))
     }
 }
 

@@ -109,7 +109,7 @@ impl Asked {
     fn limit(&self, strategy: Strategy) -> Budget {
         let stops = strategy.stops() || self.seconds.is_some() || strategy == Strategy::Exhaustive;
         let most = self.budgets.last().copied().or((!stops).then_some(BUDGETS[BUDGETS.len() - 1]));
-        Budget { evaluations: most, seconds: self.seconds, bound: None }
+        Budget { evaluations: most, seconds: self.seconds, ..Budget::NONE }
     }
 
     /// Where the best is looked at.

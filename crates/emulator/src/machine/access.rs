@@ -341,7 +341,9 @@ impl<'a> Worker<'a> {
             let fault = Fault::Early { buffer: region.describe() };
             self.fault(checked.warp, checked.pc, lane, Some(address), fault);
         }
-        region.uses.note(how);
+        if good != 0 {
+            region.uses.note(how);
+        }
         self.watch(checked, group, region, good);
         if region.written.is_some() {
             for lane in warps(good) {

@@ -16,8 +16,6 @@ use tilewright_ops::gemm::{Epilogue, GemmInput, ScalarClass};
 /// What code is specialised to.
 #[derive(Clone, Debug)]
 pub struct Blueprint {
-    /// Slices of the reduction over the grid.
-    pub(super) slices: u32,
     /// What it runs on.
     pub target: Target,
     /// Numbers.
@@ -38,6 +36,8 @@ pub struct Blueprint {
     pub wide: bool,
     /// Whether there is a batch of products.
     pub batched: bool,
+    /// Slices of the reduction over the grid.
+    pub(super) slices: u32,
     /// Which thread of a group computes what.
     pub(crate) arrangement: Arrangement,
     pub(crate) loader_a: Loader,

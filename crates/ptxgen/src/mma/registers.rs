@@ -3,8 +3,8 @@
 //! The need follows the structure of the code: accumulators; fragments, of which the assembler holds fewer than a step has,
 //! unless they are read ahead of a stage; what loads hold until it is put in shared memory, or the addresses of copies; addresses of
 //! fragments; in place of all these, when sums are stored, what is added to rows; and a constant for coordinates, pointers and the loop.
-//! The constants were fitted to what ptxas 13 uses for random legal configurations. As for `gemm.simt`, the assembler is told a limit a
-//! little above.
+//! The constants were fitted to what ptxas 13 uses for random legal configurations. As for `gemm.simt`, `.maxnreg` is a little above the
+//! prediction.
 
 use super::blueprint::Blueprint;
 use crate::gemm::registers::LIMIT;

@@ -30,7 +30,7 @@ impl Shape {
         Self { grid, block, cluster, shared_bytes, overlaps: attributes.overlaps }
     }
 
-    /// What the driver is told of it beyond the common.
+    /// Attributes for `cuLaunchKernelEx`; none where the plain `cuLaunchKernel` does.
     fn attributes(&self) -> Vec<sys::CUlaunchAttribute> {
         use sys::CUlaunchAttributeID as Id;
         let one = |id, value| sys::CUlaunchAttribute { id, pad: [0; 4], value };

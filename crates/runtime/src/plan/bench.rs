@@ -75,8 +75,10 @@ impl<'a> Bench<'a> {
             self.expect(&points);
         }
         let objective = self.objective;
-        let Comparison { contenders, within } =
-            compare(candidates.len(), objective, how, clock, &mut |i| self.time(candidates[i]))?;
+        let compared = compare(candidates.len(), objective, how, clock, &mut |i| self.time(candidates[i]));
+        // Time may have ended before all of them were timed.
+        self.abandon();
+        let Comparison { contenders, within } = compared?;
         let (mut members, mut behind) = (Vec::new(), Vec::new());
         for contender in contenders {
             let at = candidates[contender.index];

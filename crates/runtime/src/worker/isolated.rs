@@ -258,7 +258,7 @@ impl Device for Isolated {
     }
 
     fn abandon(&mut self) {
-        // A new process was told nothing that it could abandon.
+        // Nothing has been announced to a new process.
         if self.process.is_some() {
             let _ = self.exchange(&Request::Abandon, Vec::new(), self.command.patience);
         }

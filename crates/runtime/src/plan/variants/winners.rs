@@ -84,7 +84,9 @@ impl Deciding<'_, '_> {
             ..ContestSettings::on(measure.spec(), settings.seed)
         };
         let timed: Vec<_> = self.found.iter().map(|(at, planned)| (entrants[*at].problem, &planned.point)).collect();
-        Ok(Some(rounds(&mut **measure, &timed, &how, &|_| None)?))
+        let runs = rounds(&mut **measure, &timed, &how, &|_| None);
+        measure.abandon();
+        Ok(Some(runs?))
     }
 
     fn place(&self, at: usize) -> Place {
