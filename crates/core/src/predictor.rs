@@ -76,6 +76,12 @@ pub trait Scorer: Send + Sync {
         None
     }
 
+    /// Whether the input lies outside of what the model was fitted on, so that its word is an extrapolation. Models that were fitted on
+    /// the same inputs may well agree there, and all be wrong.
+    fn extrapolates(&self) -> bool {
+        false
+    }
+
     /// Log-costs by each of the models whose mean the score is, one after the other; the score itself where there is one model.
     fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {
         let mut out = vec![0.0; points.len()];

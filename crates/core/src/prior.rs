@@ -46,6 +46,10 @@ impl Scorer for Sum<'_> {
         out.iter_mut().zip(expected).for_each(|(out, expected)| *out += expected);
     }
 
+    fn extrapolates(&self) -> bool {
+        self.prior.extrapolates() || self.model.extrapolates()
+    }
+
     fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {
         let mut expected = vec![0.0; points.len()];
         self.prior.score(points, &mut expected);

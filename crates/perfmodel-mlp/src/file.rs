@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use tilewright_core::document::{DocumentError, Format};
-use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
+use tilewright_core::feature::{FeatureKind, FeatureSchema, SchemaMismatch};
 use tilewright_core::setting::SettingError;
 
 use crate::bound::TargetScale;
+use crate::domain::Domain;
 use crate::encoding::{Column, Encoding};
 use crate::layout::{Layout, MAX_WIDTH};
 use crate::model::Mlp;
@@ -71,6 +72,9 @@ struct ModelText {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     others: Vec<NetworkText>,
     screen: Option<ScreenSettings>,
+    /// Inputs that it was fitted on, `[input][column]`, as weights are written. None of a model that was stored without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inputs: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -95,6 +99,7 @@ impl Mlp {
             network: write_network(&self.members[0]),
             others: self.members[1..].iter().map(write_network).collect(),
             screen: self.screen.clone(),
+            inputs: self.domain.as_ref().map(|domain| to_hex(domain.rows().iter())),
         };
         FORMAT.seal(&model).expect("the model's text has string keys only")
     }
@@ -143,7 +148,15 @@ fn read_model(text: ModelText) -> Result<Mlp, ModelFileError> {
     text.screen.iter().try_for_each(ScreenSettings::check)?;
     let networks = std::iter::once(text.network).chain(text.others);
     let members = networks.map(|network| read_network(network, columns)).collect::<Result<_, _>>()?;
-    Ok(Mlp::new(text.schema, members, text.screen))
+    let kinds: Vec<bool> = text.schema.input.iter().map(|feature| feature.kind == FeatureKind::Size).collect();
+    let values = text.inputs.map(|inputs| any_from_hex("inputs", &inputs, inputs.len() / DIGITS)).transpose()?;
+    let partial = |values: &Vec<f32>| !values.len().is_multiple_of(kinds.len().max(1));
+    if let Some(values) = values.as_ref().filter(|values| partial(values)) {
+        let expected = values.len().next_multiple_of(kinds.len().max(1));
+        return Err(ModelFileError::Shape { field: "inputs", have: values.len(), expected });
+    }
+    let domain = values.map(|values| Domain::new(kinds, values));
+    Ok(Mlp::new(text.schema, members, text.screen).with_domain(domain))
 }
 
 fn read_network(text: NetworkText, columns: usize) -> Result<Trained, ModelFileError> {
@@ -196,6 +209,13 @@ fn to_hex<'a>(values: impl Iterator<Item = &'a f32>) -> String {
 }
 
 fn from_hex(field: &'static str, text: &str, expected: usize) -> Result<Vec<f32>, ModelFileError> {
+    let values = any_from_hex(field, text, expected)?;
+    values.iter().try_for_each(|value| number(field, *value, value.is_finite(), "finite"))?;
+    Ok(values)
+}
+
+/// The same of values that need not be finite.
+fn any_from_hex(field: &'static str, text: &str, expected: usize) -> Result<Vec<f32>, ModelFileError> {
     shape(field, text.len(), expected * DIGITS)?;
     let nibble = |digit: u8| char::from(digit).to_digit(16).ok_or(ModelFileError::Hexadecimal { field });
     let value = |digits: &[u8; DIGITS]| {
@@ -203,9 +223,7 @@ fn from_hex(field: &'static str, text: &str, expected: usize) -> Result<Vec<f32>
         for (byte, pair) in bytes.iter_mut().zip(digits.as_chunks::<2>().0) {
             *byte = (nibble(pair[0])? << 4 | nibble(pair[1])?) as u8;
         }
-        let value = f32::from_le_bytes(bytes);
-        number(field, value, value.is_finite(), "finite")?;
-        Ok(value)
+        Ok(f32::from_le_bytes(bytes))
     };
     text.as_bytes().as_chunks::<DIGITS>().0.iter().map(value).collect()
 }

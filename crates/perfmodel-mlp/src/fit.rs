@@ -10,6 +10,7 @@ use tilewright_core::predictor::{Fit, RowPredictor};
 use tilewright_core::setting::SettingError;
 use tilewright_core::training::TrainingSet;
 
+use crate::domain::Domain;
 use crate::error::TrainError;
 use crate::model::Mlp;
 use crate::screen::ScreenSettings;
@@ -96,7 +97,8 @@ impl Fit for MlpFit {
         let members = (0..self.settings.members as u64).into_par_iter();
         let seed = |member: u64| seed.wrapping_add(member.wrapping_mul(MEMBER));
         let members = members.map(|member| train(samples, &self.settings, seed(member)));
-        Ok(Mlp::new(data.schema.clone(), members.collect::<Result<_, _>>()?, self.screen.clone()))
+        let model = Mlp::new(data.schema.clone(), members.collect::<Result<_, _>>()?, self.screen.clone());
+        Ok(model.with_domain(Some(Domain::learn(data))))
     }
 }
 

@@ -8,6 +8,7 @@
 mod ablation;
 mod adam;
 mod bound;
+mod domain;
 mod encoding;
 mod error;
 mod file;

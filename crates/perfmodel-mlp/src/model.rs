@@ -12,6 +12,7 @@ use tilewright_core::setting::SettingError;
 use tilewright_core::space::{BoundSpace, Points};
 
 use crate::bound::{BoundEnsemble, BoundNetwork, fixing};
+use crate::domain::Domain;
 use crate::error::TrainError;
 use crate::layout::Layout;
 use crate::screen::{LEAST_SCREEN_POINTS, ScreenReport, ScreenSettings, distill};
@@ -26,6 +27,8 @@ pub struct Mlp {
     /// At least one.
     pub(crate) members: Vec<Trained>,
     pub(crate) screen: Option<ScreenSettings>,
+    /// The inputs that it was fitted on; none of a model that was stored without them.
+    pub(crate) domain: Option<Domain>,
     /// The networks with no column fixed.
     free: BoundEnsemble,
 }
@@ -34,7 +37,12 @@ impl Mlp {
     /// Of at least one network.
     pub(crate) fn new(schema: FeatureSchema, members: Vec<Trained>, screen: Option<ScreenSettings>) -> Self {
         let free = bind(&members, &[]);
-        Self { schema, members, screen, free }
+        Self { schema, members, screen, domain: None, free }
+    }
+
+    /// With the inputs that it was fitted on, where they are known.
+    pub(crate) fn with_domain(self, domain: Option<Domain>) -> Self {
+        Self { domain, ..self }
     }
 
     /// How training of the first network went; the mean of several is closer than it.
@@ -89,7 +97,9 @@ impl Mlp {
             let (network, encoding) = fixing(&member.network, &member.encoding, &fixed);
             Trained { network, encoding, ..member.clone() }
         };
-        Ok(Self::new(schema, self.members.iter().map(member).collect(), self.screen.clone()))
+        let domain = self.domain.as_ref().map(|domain| domain.truncated(kept));
+        let members = self.members.iter().map(member).collect();
+        Ok(Self::new(schema, members, self.screen.clone()).with_domain(domain))
     }
 
     /// Fixes the input by its features, for rows of config features: [`Predictor::bind`] without a problem at hand, and
@@ -102,7 +112,9 @@ impl Mlp {
         if input.len() != expected {
             return Err(TrainError::Length { field: "input features", have: input.len(), expected });
         }
-        Ok(MlpRows { model: self, network: bind(&self.members, input), sample: Vec::new(), screen: OnceLock::new() })
+        let network = bind(&self.members, input);
+        let extrapolates = self.domain.as_ref().is_some_and(|domain| !domain.is_near(input));
+        Ok(MlpRows { model: self, network, extrapolates, sample: Vec::new(), screen: OnceLock::new() })
     }
 }
 
@@ -190,11 +202,18 @@ fn descend(space: &BoundSpace, rng: &mut impl Rng) -> Option<Vec<u16>> {
 pub struct MlpRows<'a> {
     model: &'a Mlp,
     network: BoundEnsemble,
+    extrapolates: bool,
     sample: Vec<f32>,
     screen: OnceLock<Option<(BoundNetwork, ScreenReport)>>,
 }
 
 impl MlpRows<'_> {
+    /// Whether no input that the model was fitted on is near this one: each size within a factor of four, each other value within a
+    /// quarter of its range. Never of a model that was stored without its inputs.
+    pub fn extrapolates(&self) -> bool {
+        self.extrapolates
+    }
+
     /// Floating-point operations of scoring one row of config features: two for each weight.
     pub fn flops_per_row(&self) -> u64 {
         self.network.flops_per_row()
@@ -257,6 +276,10 @@ impl Scorer for MlpScorer<'_> {
             Some((OnPoints { network: network.clone(), problem: self.problem }, report.margin))
         });
         screen.as_ref().map(|(scorer, margin)| Screen { scorer, margin: *margin })
+    }
+
+    fn extrapolates(&self) -> bool {
+        self.rows.extrapolates
     }
 
     fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {

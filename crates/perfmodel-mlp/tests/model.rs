@@ -77,6 +77,24 @@ fn several_networks_say_the_mean_of_what_each_says_and_err_less() {
 }
 
 #[test]
+fn an_input_unlike_all_of_training_is_told() {
+    let data = synthetic::training_set(40, 10, &mut rng(1));
+    let fitted = quick(2).fit(&data, 1).expect("the rows are sound");
+    let read = Mlp::from_json(&fitted.to_json()).expect("it was written");
+    let width = data.schema.input.len();
+    let far: Vec<f32> = (0..width).map(|at| data.rows.iter().skip(at).step_by(data.schema.width()).sum()).collect();
+    for model in [&fitted, &read] {
+        let extrapolates = |input: &[f32]| model.bind_features(input).expect("the features fit").extrapolates();
+        assert!(data.rows.chunks(data.schema.width()).all(|row| !extrapolates(&row[..width])));
+        assert!(extrapolates(&far), "{far:?}");
+    }
+    // Of several devices: an input is near whatever the device that is left out.
+    let fixed = fitted.fixing(&[1e9]).expect("one column is an input's");
+    assert!(!fixed.bind_features(&data.rows[..width - 1]).expect("the features fit").extrapolates());
+    assert!(fixed.bind_features(&far[..width - 1]).expect("the features fit").extrapolates());
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     let data = synthetic::training_set(60, 10, &mut rng(3));
     let fit = MlpFit { screen: Some(quick_screen()), ..quick(3) };

@@ -152,12 +152,17 @@ impl<'a> Knowledge<'a> {
         self.scorer.as_ref().map(|(_, scorer)| Model { scorer: &**scorer, is_costly })
     }
 
+    /// Whether there is a model, and the input lies outside of what it was fitted on.
+    pub fn extrapolates(&self) -> bool {
+        self.scorer.as_ref().is_some_and(|(_, scorer)| scorer.extrapolates())
+    }
+
     /// What is to run where nothing is timed: of the model's best, the one that is furthest ahead of the default in the eyes of the
     /// network that expects least of it, and whether that is the model's first. `None` where some network expects more than so large a
     /// share of the default's time, where there is no model, and where nothing is to be compared.
     ///
     /// The first of very many is more often one that the model takes for too fast than the default is. Networks that were fitted on other
-    /// parts of the data seldom make the same mistake; where an input is like nothing that they saw, they do not agree.
+    /// parts of the data seldom make the same mistake, where the input is like some that they saw: see [`Knowledge::extrapolates`].
     pub fn unanimous(&self, worth_leaving: f64) -> Option<(Point, bool)> {
         let ((_, scorer), default) = (self.scorer.as_ref()?, self.default.as_ref()?);
         let opinions = scorer.opinions_each([default].into_iter().chain(&*self.ranked));

@@ -54,7 +54,8 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
     if interrupt.is_asked() {
         note(format_args!("interrupted: {}", goes_on(false)));
     }
-    if campaign.objective == Objective::default() {
+    // A rehearsal tries the campaign on tiny inputs: other devices have nothing to learn from it.
+    if campaign.objective == Objective::default() && !args.rehearsal {
         for (kernel, paths) in campaign.kernels.iter().zip(campaign.paths()) {
             let Ok((_, samples)) = CampaignLog::read(&paths.log) else { continue };
             wiring.record(|home| record(home, &spec, &[(*kernel, &samples)], &campaign.objective));

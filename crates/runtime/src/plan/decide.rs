@@ -147,6 +147,9 @@ impl Deciding<'_> {
         let Some(default) = self.default.filter(|_| self.settings.worth_leaving.is_finite()) else {
             return (None, "the model's first choice was taken");
         };
+        if self.knowledge.extrapolates() {
+            return (Some(default), "the default was kept: the input is unlike all that the model was fitted on");
+        }
         match self.knowledge.unanimous(self.settings.worth_leaving) {
             None => (Some(default), "the default was kept: the model promises too little more"),
             Some((point, is_first)) => {

@@ -169,16 +169,17 @@ fn word(problem: &dyn Problem, point: &[u16]) -> f64 {
 }
 
 /// Two networks whose mean is [`word`]: what they differ by, as a log.
-struct Divided(fn(&dyn Problem, &[u16]) -> f32);
+struct Divided(fn(&dyn Problem, &[u16]) -> f32, bool);
 
 struct OfTwo<'a> {
     problem: &'a dyn Problem,
     doubt: fn(&dyn Problem, &[u16]) -> f32,
+    extrapolates: bool,
 }
 
 impl Predictor for Divided {
     fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
-        Ok(Box::new(OfTwo { problem, doubt: self.0 }))
+        Ok(Box::new(OfTwo { problem, doubt: self.0, extrapolates: self.1 }))
     }
 }
 
@@ -192,17 +193,23 @@ impl Scorer for OfTwo<'_> {
         let all = |sign: f32| points.iter().map(|p| one(p) + sign * (self.doubt)(self.problem, p)).collect();
         vec![all(-1.0), all(1.0)]
     }
+
+    fn extrapolates(&self) -> bool {
+        self.extrapolates
+    }
 }
 
 #[test]
 fn where_nothing_is_timed_all_networks_expect_a_choice_to_be_ahead() {
-    let plan = |doubt| {
-        let model: Option<Box<dyn Predictor>> = Some(Box::new(Divided(doubt)));
-        let mut setup = Setup { model, settings: PlanSettings { top: 0, ..settings() }, ..Setup::new() };
+    let plan_so = |doubt, extrapolates, worth_leaving| {
+        let model: Option<Box<dyn Predictor>> = Some(Box::new(Divided(doubt, extrapolates)));
+        let settings = PlanSettings { top: 0, worth_leaving, ..settings() };
+        let mut setup = Setup { model, settings, ..Setup::new() };
         let planned = setup.plan("n=10000").unwrap();
         let problem = setup.kernel.problem(&setup.device, &words("n=10000")).unwrap();
         (word(&*problem, &planned.point), Some(planned.point) == problem.default_point(), planned.reason)
     };
+    let plan = |doubt| plan_so(doubt, false, settings().worth_leaving);
     let (agreed, _, why) = plan(|_, _| 0.0);
     assert!(agreed < 1.001e-6 && why.contains("the model's first choice was taken"), "{why}");
     let (second, is_default, why) = plan(|problem, point| if word(problem, point) < 1.001e-6 { 3.0 } else { 0.0 });
@@ -210,6 +217,11 @@ fn where_nothing_is_timed_all_networks_expect_a_choice_to_be_ahead() {
     let (_, is_default, why) =
         plan(|problem, point| if problem.default_point().is_some_and(|d| *d == *point) { 0.0 } else { 9.0 });
     assert!(is_default && why.contains("promises too little more"), "{why}");
+    // However they agree, where none of them saw anything like the input; unless the model alone is asked for.
+    let (_, is_default, why) = plan_so(|_, _| 0.0, true, settings().worth_leaving);
+    assert!(is_default && why.contains("unlike all that the model was fitted on"), "{why}");
+    let (agreed, _, _) = plan_so(|_, _| 0.0, true, f64::INFINITY);
+    assert!(agreed < 1.001e-6);
 }
 
 /// Takes as long for a word as a symbolic count does.
