@@ -1,4 +1,4 @@
-//! The domain of a model: the inputs that it was fitted on, and whether another one is near any of them.
+//! The domain of a model: the inputs that it was fitted on, and whether another one is near some of them.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +13,9 @@ const OCTAVES: f32 = 2.0;
 
 /// How far another value may be: a share of the range of all inputs.
 const SHARE: f32 = 0.25;
+
+/// How many inputs must be near: models of a few tens of random inputs were worse than defaults beside single ones.
+const SOME: usize = 4;
 
 /// Inputs that a model was fitted on.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,16 +61,17 @@ impl Domain {
         &self.rows
     }
 
-    /// Whether an input is near one of these in every column. Where the columns are none, all inputs are the same.
-    pub(crate) fn is_near(&self, input: &[f32]) -> bool {
+    /// Whether an input is one of these, or near several in every column. Where the columns are none, all inputs are the same.
+    pub(crate) fn covers(&self, input: &[f32]) -> bool {
         let near = |at: usize, own: f32| {
             let to = input[at];
             let distance = if self.sizes[at] { (own.log2() - to.log2()).abs() / OCTAVES } else { (own - to).abs() };
             let limit = if self.sizes[at] { 1.0 } else { SHARE * self.ranges[at] };
             own == to || distance <= limit || !(own.is_finite() || to.is_finite())
         };
-        let is_near = |row: &[f32]| row.iter().enumerate().all(|(at, own)| near(at, *own));
-        self.sizes.is_empty() || self.rows.chunks(self.sizes.len()).any(is_near)
+        let is_near = |row: &&[f32]| row.iter().enumerate().all(|(at, own)| near(at, *own));
+        let rows = || self.rows.chunks(self.sizes.len());
+        self.sizes.is_empty() || rows().any(|row| row == input) || rows().filter(is_near).take(SOME).count() == SOME
     }
 }
 
@@ -76,27 +80,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_is_near_where_each_value_is_near_that_of_one_input() {
-        let domain = Domain::new(vec![true, false], vec![64.0, 0.0, 4096.0, 1.0, 0.0, f32::NAN]);
-        assert!(
-            [[64.0, 0.0], [16.0, 0.25], [256.0, 0.0], [16384.0, 0.75], [0.0, f32::INFINITY]]
-                .iter()
-                .all(|i| domain.is_near(i))
-        );
+    fn several_inputs_are_near_in_every_column() {
+        let rows = [[64.0, 0.0], [4096.0, 1.0], [0.0, f32::NAN]].map(|row| [row; SOME]).concat().concat();
+        let domain = Domain::new(vec![true, false], rows);
+        let near = [[64.0, 0.0], [16.0, 0.25], [256.0, 0.0], [16384.0, 0.75], [0.0, f32::INFINITY]];
+        assert!(near.iter().all(|input| domain.covers(input)));
         // Too small, too large, of another kind, between the two, no size, a missing value.
-        for far in
-            [[15.0, 0.0], [16385.0, 1.0], [64.0, 1.0], [512.0, 0.0], [0.0, 0.0], [64.0, f32::NAN], [f32::NAN, 0.0]]
-        {
-            assert!(!domain.is_near(&far), "{far:?}");
-        }
+        let far =
+            [[15.0, 0.0], [16385.0, 1.0], [64.0, 1.0], [512.0, 0.0], [0.0, 0.0], [64.0, f32::NAN], [f32::NAN, 0.0]];
+        assert!(!far.iter().any(|input| domain.covers(input)));
         let first = domain.truncated(1);
-        assert!(first.is_near(&[64.0]) && first.is_near(&[1024.0]) && !first.is_near(&[512.0]));
-        assert!(Domain::new(Vec::new(), Vec::new()).is_near(&[]), "nothing tells inputs apart");
+        assert!(first.covers(&[64.0]) && first.covers(&[1024.0]) && !first.covers(&[512.0]));
+        assert!(Domain::new(Vec::new(), Vec::new()).covers(&[]), "nothing tells inputs apart");
+    }
+
+    #[test]
+    fn an_input_of_training_is_covered_and_its_neighbours_want_several() {
+        let few = Domain::new(vec![true], vec![100.0, 120.0, 130.0]);
+        assert!(few.covers(&[120.0]) && !few.covers(&[110.0]));
+        assert!(Domain::new(vec![true], vec![100.0, 120.0, 130.0, 140.0]).covers(&[110.0]));
     }
 
     #[test]
     fn beside_a_constant_nothing_is_near() {
-        let domain = Domain::new(vec![false], vec![4.0, 4.0]);
-        assert!(domain.is_near(&[4.0]) && !domain.is_near(&[4.1]));
+        let domain = Domain::new(vec![false], vec![4.0; SOME]);
+        assert!(domain.covers(&[4.0]) && !domain.covers(&[4.1]));
     }
 }

@@ -113,7 +113,7 @@ impl Mlp {
             return Err(TrainError::Length { field: "input features", have: input.len(), expected });
         }
         let network = bind(&self.members, input);
-        let extrapolates = self.domain.as_ref().is_some_and(|domain| !domain.is_near(input));
+        let extrapolates = self.domain.as_ref().is_some_and(|domain| !domain.covers(input));
         Ok(MlpRows { model: self, network, extrapolates, sample: Vec::new(), screen: OnceLock::new() })
     }
 }
@@ -208,8 +208,8 @@ pub struct MlpRows<'a> {
 }
 
 impl MlpRows<'_> {
-    /// Whether no input that the model was fitted on is near this one: each size within a factor of four, each other value within a
-    /// quarter of its range. Never of a model that was stored without its inputs.
+    /// Whether the model was not fitted on this input, and on less than four near it: each size within a factor of four, each other
+    /// value within a quarter of its range. Never of a model that was stored without its inputs.
     pub fn extrapolates(&self) -> bool {
         self.extrapolates
     }

@@ -78,7 +78,7 @@ fn several_networks_say_the_mean_of_what_each_says_and_err_less() {
 
 #[test]
 fn an_input_unlike_all_of_training_is_told() {
-    let data = synthetic::training_set(40, 10, &mut rng(1));
+    let data = synthetic::training_set(40, 4, &mut rng(1));
     let fitted = quick(2).fit(&data, 1).expect("the rows are sound");
     let read = Mlp::from_json(&fitted.to_json()).expect("it was written");
     let width = data.schema.input.len();

@@ -148,7 +148,7 @@ impl Deciding<'_> {
             return (None, "the model's first choice was taken");
         };
         if self.knowledge.extrapolates() {
-            return (Some(default), "the default was kept: the input is unlike all that the model was fitted on");
+            return (Some(default), "the default was kept: the model was fitted on too few inputs like this one");
         }
         match self.knowledge.unanimous(self.settings.worth_leaving) {
             None => (Some(default), "the default was kept: the model promises too little more"),
