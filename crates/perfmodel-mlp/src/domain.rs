@@ -63,15 +63,18 @@ impl Domain {
 
     /// Whether an input is one of these, or near several in every column. Where the columns are none, all inputs are the same.
     pub(crate) fn covers(&self, input: &[f32]) -> bool {
+        // Missing values are alike.
+        let is_same = |own: f32, to: f32| own == to || !(own.is_finite() || to.is_finite());
         let near = |at: usize, own: f32| {
             let to = input[at];
             let distance = if self.sizes[at] { (own.log2() - to.log2()).abs() / OCTAVES } else { (own - to).abs() };
             let limit = if self.sizes[at] { 1.0 } else { SHARE * self.ranges[at] };
-            own == to || distance <= limit || !(own.is_finite() || to.is_finite())
+            is_same(own, to) || distance <= limit
         };
         let is_near = |row: &&[f32]| row.iter().enumerate().all(|(at, own)| near(at, *own));
-        let rows = || self.rows.chunks(self.sizes.len());
-        self.sizes.is_empty() || rows().any(|row| row == input) || rows().filter(is_near).take(SOME).count() == SOME
+        let rows = || self.rows.chunks(self.sizes.len().max(1));
+        let is_known = rows().any(|row| row.iter().zip(input).all(|(own, to)| is_same(*own, *to)));
+        self.sizes.is_empty() || is_known || rows().filter(is_near).take(SOME).count() == SOME
     }
 }
 
@@ -98,6 +101,7 @@ mod tests {
     fn an_input_of_training_is_covered_and_its_neighbours_want_several() {
         let few = Domain::new(vec![true], vec![100.0, 120.0, 130.0]);
         assert!(few.covers(&[120.0]) && !few.covers(&[110.0]));
+        assert!(Domain::new(vec![false], vec![f32::NAN, 1.0]).covers(&[f32::NAN]), "a missing value is one, too");
         assert!(Domain::new(vec![true], vec![100.0, 120.0, 130.0, 140.0]).covers(&[110.0]));
     }
 
