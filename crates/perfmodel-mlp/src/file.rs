@@ -150,11 +150,8 @@ fn read_model(text: ModelText) -> Result<Mlp, ModelFileError> {
     let members = networks.map(|network| read_network(network, columns)).collect::<Result<_, _>>()?;
     let kinds: Vec<bool> = text.schema.input.iter().map(|feature| feature.kind == FeatureKind::Size).collect();
     let values = text.inputs.map(|inputs| any_from_hex("inputs", &inputs, inputs.len() / DIGITS)).transpose()?;
-    let partial = |values: &Vec<f32>| !values.len().is_multiple_of(kinds.len().max(1));
-    if let Some(values) = values.as_ref().filter(|values| partial(values)) {
-        let expected = values.len().next_multiple_of(kinds.len().max(1));
-        return Err(ModelFileError::Shape { field: "inputs", have: values.len(), expected });
-    }
+    let width = kinds.len().max(1);
+    values.iter().try_for_each(|values| shape("inputs", values.len(), values.len().next_multiple_of(width)))?;
     let domain = values.map(|values| Domain::new(kinds, values));
     Ok(Mlp::new(text.schema, members, text.screen).with_domain(domain))
 }

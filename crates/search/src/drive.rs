@@ -286,7 +286,7 @@ impl Run<'_> {
             }
             told.clear();
             for point in points {
-                if !told.is_empty() && self.is_late(budget, on) {
+                if !told.is_empty() && self.is_out_of_time(budget, on) {
                     break;
                 }
                 let outcome = self.evaluate(&point, on)?;
@@ -301,14 +301,14 @@ impl Run<'_> {
         if budget.evaluations.is_some_and(|most| self.trace.evaluations >= most) {
             return Some(StoppedBy::Evaluations);
         }
-        if self.is_late(budget, on) {
+        if self.is_out_of_time(budget, on) {
             return Some(StoppedBy::Time);
         }
         let kept = budget.bound.is_some_and(|most| search.bound().is_some_and(|b| b <= most));
         kept.then_some(StoppedBy::Bound)
     }
 
-    fn is_late<E: Evaluate + ?Sized>(&self, budget: &Budget, on: &E) -> bool {
+    fn is_out_of_time<E: Evaluate + ?Sized>(&self, budget: &Budget, on: &E) -> bool {
         let is_over = || on.is_over() || budget.seconds.is_some_and(|most| on.seconds() >= most);
         self.trace.evaluations + self.trace.illegal >= budget.least && is_over()
     }
