@@ -97,6 +97,11 @@ impl Blueprint {
         self.config.packs
     }
 
+    /// Whether the next product of a batch is fetched.
+    pub(super) fn fetches_product(&self) -> bool {
+        self.config.prefetch && self.input.batch.count > 1
+    }
+
     /// The vectors of tile `i` along `v`; the last of an edge is as narrow as its elements allow.
     pub(super) fn pieces(&self, i: usize) -> Vec<Piece> {
         let (size, unit) = (self.v.size(i), self.v.unit);

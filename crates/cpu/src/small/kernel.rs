@@ -59,7 +59,7 @@ impl Kernel for CpuSmall {
     type Plan = SmallPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu-small.2")
+        KernelId::new("gemm.cpu-small.3")
     }
 
     fn computation(&self) -> &Gemm {
@@ -105,7 +105,9 @@ impl Kernel for CpuSmall {
     /// A single product that is large enough for several threads may be better off with them; and where there is little to do but to
     /// write long columns of a C beyond the first-level cache, a kernel with several panels of A is ahead of the one panel of this one.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
-        if default::writes_columns(input) && blueprint::straightened(input).layout.a_transposed() {
+        let fact = |name| device.facts.get(name).and_then(|value| usize::try_from(*value).ok());
+        let l1 = fact("l1d_bytes").filter(|_| fact("vec_max").is_some_and(|bytes| bytes >= LINE));
+        if default::writes_columns(input, l1) && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);

@@ -1,6 +1,8 @@
-//! Prefetches of a batch: while a product is computed, the next one's operands are fetched from the same places, a distance further.
+//! Prefetches of what comes next: of a batch the next product's operands, which lie at the same places, a distance further; of a single
+//! product the tile of C that lies behind the one at hand, across vectors.
 //!
-//! Each is asked for where the product at hand loads its own, once: `v` in the first tiles along `s`, `s` in the first tiles along `v`.
+//! An operand of the next product is asked for where the product at hand loads its own, once: `v` in the first tiles along `s`, `s` in the
+//! first tiles along `v`.
 
 use iced_x86::Register;
 
@@ -46,15 +48,17 @@ impl Generator<'_> {
 
     /// A row along k of the operand that is transposed.
     pub(super) fn prefetch_row(&mut self, (base, disp): (Register, i64), first: usize) {
-        if self.b.config.prefetch && first as i64 * self.b.es() % LINE == 0 {
+        if self.b.fetches_product() && first as i64 * self.b.es() % LINE == 0 {
             self.e.prefetch(mem(base, disp + self.b.strides[0]));
         }
     }
 
-    /// What a store writes, a product further.
-    pub(super) fn prefetch_c(&mut self, disp: i64) {
+    /// What a store writes of a tile so many elements wide, a product further, or a tile further in a single product: a processor foresees
+    /// one column of C or a few, not those of a tile beside each other.
+    pub(super) fn prefetch_c(&mut self, disp: i64, wide: usize) {
         if self.b.config.prefetch {
-            self.e.prefetch_write(place(disp + self.b.strides[2]));
+            let ahead = if self.b.fetches_product() { self.b.strides[2] } else { wide as i64 * self.b.c_s };
+            self.e.prefetch_write(place(disp + ahead));
         }
     }
 }

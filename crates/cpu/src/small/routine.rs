@@ -172,7 +172,7 @@ impl Generator<'_> {
             if side == Side::V { (&b.v, V_LEFT, Register::EBX) } else { (&b.s, S_LEFT, Register::R12D) };
         for run in split.runs(0..split.tiles()) {
             // Of what another side's tiles share, the first of them fetches the next product's.
-            self.fetch(side, b.config.prefetch && run.first == 0);
+            self.fetch(side, b.fetches_product() && run.first == 0);
             if !b.config.loops || run.count == 1 {
                 for i in run.first..run.first + run.count {
                     each(self, i);

@@ -31,7 +31,7 @@ pub(crate) struct Config {
     pub(super) loops: bool,
     /// Whether a tile across vectors stays while those along them go by.
     pub(super) broadcast: bool,
-    /// Whether the next product of a batch is fetched meanwhile.
+    /// Whether the next product of a batch is fetched meanwhile, or of a single product the next tile of C.
     pub(super) prefetch: bool,
     /// Threads, among which the products of a batch are divided.
     pub(super) t: usize,
@@ -181,7 +181,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
             "broadcast == 0 or (tiles_m > 1 and tiles_n > 1)",
             "the order of a single row or column of tiles makes no difference",
         )
-        .rule("next_product", Implementation, "prefetch == 0 or batch > 1", "a batch has a next product")
+        .rule("next", Guideline, "prefetch == 0 or batch > 1 or tiles_n > 1", "there is a next product, or tile of C")
         .rule(
             "next_addresses",
             Implementation,

@@ -90,7 +90,7 @@ impl Generator<'_> {
             for (i, piece) in v.pieces.iter().enumerate() {
                 let at = self.along(piece, disp, j);
                 self.store_piece(piece, place(at), regs.acc(0, j, i), mask);
-                self.prefetch_c(at);
+                self.prefetch_c(at, regs.s);
             }
         }
     }
@@ -99,7 +99,9 @@ impl Generator<'_> {
         let free = self.free(regs);
         self.scale(v, regs, free);
         for (i, piece) in v.pieces.iter().enumerate() {
-            (0..piece.valid).for_each(|lane| self.prefetch_c(disp + (piece.start + lane) as i64 * self.b.c_v));
+            for lane in 0..piece.valid as i64 {
+                self.prefetch_c(disp + (piece.start as i64 + lane) * self.b.c_v, regs.s);
+            }
             let mut j = 0;
             while j < regs.s {
                 let group = match (self.isa.float, regs.s - j) {
