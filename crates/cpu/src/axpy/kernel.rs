@@ -44,7 +44,7 @@ impl Kernel for CpuAxpy {
     type Plan = AxpyPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu-axpy.1")
+        KernelId::new("gemm.cpu-axpy.2")
     }
 
     fn computation(&self) -> &Gemm {

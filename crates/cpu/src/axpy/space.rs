@@ -116,8 +116,9 @@ const SUMS: i64 = 4;
 const COLUMNS: i64 = 8;
 
 /// What runs before anything is tuned: as many columns a group as registers hold the scalars of beside enough sums. While the matrix
-/// stays in the second-level cache, half of the first one is for a block of C. For a matrix from beyond the product waits anyway: a
-/// small part of the second cache keeps C, so that runs are long, and lines are asked for early.
+/// stays in the second-level cache, half of the first one is for a block of C, or a quarter where vectors are lines and a block has
+/// several columns. For a matrix from beyond the product waits anyway: a small part of the second cache keeps C, so that runs are long, and
+/// lines are asked for early.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
     let (across, es) = (int("m").min(int("n")).max(1), int("element"));
@@ -125,7 +126,8 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let columns = (registers - (SUMS + across - 1) / across).min(COLUMNS);
     let threads = int("threads").max(1);
     let far = int("m").max(int("n")).saturating_mul(int("k")) / threads > int("l2_bytes") / es;
-    let kept = if far { int("l2_bytes") / 8 } else { int("l1d_bytes") / 2 } / (across * es);
+    let near = int("l1d_bytes") / if across > 1 && int("vec_max") >= 64 { 4 } else { 2 };
+    let kept = if far { int("l2_bytes") / 8 } else { near } / (across * es);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let blocks = BLOCKS.iter().rev().filter(|&&block| block <= kept);
     space.preferred_point(|param| match &*param.name {
