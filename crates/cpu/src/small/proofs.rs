@@ -170,22 +170,26 @@ fn a_read_beyond_the_operand_is_a_fault() {
 }
 
 /// Products that do little but write C: whichever way the only step of A and B is stored, nothing is copied, and columns are written from
-/// end to end by tiles of four vectors.
+/// end to end by tiles of four vectors. Where a vector is a line, C is fetched ahead unless steps of k leave the time for it.
 #[test]
 fn outer_products_write_long_runs_of_columns() {
-    for (vec, n_s) in [(32usize, 3), (64, 6)] {
+    let default = |input: &GemmInput, vec: usize| {
+        let device = Arc::new(device(vec as i64, 1));
+        let problem = Bound::new(Arc::new(CpuSmall::new()), device, input.clone()).unwrap();
+        let point = problem.default_point().unwrap();
+        problem.plan(&problem.space().check(&point).unwrap()).blueprint.config
+    };
+    for (vec, n_s, fetches) in [(32usize, 3, false), (64, 3, true)] {
         for (dtype, layout) in [DType::F32, DType::F64].into_iter().flat_map(|d| Layout::ALL.map(|l| (d, l))) {
             let input = GemmInput::new(509, 511, 1, dtype, layout);
-            let device = Arc::new(device(vec as i64, 1));
-            let problem = Bound::new(Arc::new(CpuSmall::new()), device, input.clone()).unwrap();
-            let point = problem.default_point().unwrap();
-            let Config { axis, vec: wide, vectors, n_s: across, broadcast, packs, .. } =
-                problem.plan(&problem.space().check(&point).unwrap()).blueprint.config;
+            let c = default(&input, vec);
             assert_eq!(
-                (axis, wide, vectors, across, broadcast, packs),
-                (Axis::M, vec, 4, n_s, true, false),
+                (c.axis, c.vec, c.vectors, c.n_s, c.broadcast, c.packs, c.prefetch),
+                (Axis::M, vec, 4, n_s, true, false, fetches),
                 "{input:?}"
             );
         }
     }
+    let deeper = [7, 8].map(|k| default(&GemmInput::new(300, 300, k, DType::F32, Layout::Nn), 64));
+    assert_eq!(deeper.map(|c| (c.n_s, c.prefetch)), [(6, true), (6, false)]);
 }
