@@ -107,6 +107,7 @@ impl Kernel for CpuAxpy {
     /// Long columns of a matrix that the first-level cache does not hold, or that `gemm.cpu-small` has no code for: strips of it would
     /// cost `gemm.cpu` more than sums that go to C and back cost here. Each column of C brings such sums, which only a matrix from beyond
     /// the second-level cache hides; where vectors are less than a line, they are twice as many, and only the wait for memory hides them.
+    /// Where vectors are lines, C is asked for before it is written, so that two passes over it cost no more than strips.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
         let (es, across, long) = (input.dtype().size(), input.m.min(input.n), input.m.max(input.n));
@@ -115,7 +116,8 @@ impl Kernel for CpuAxpy {
         let matrix = long.saturating_mul(input.k * es);
         let streams = long > SMALL || matrix >= 2 * fact("l1d_bytes", 32 << 10);
         let cached = if vector < LINE { fact("l3_bytes", 8 << 20) / 2 } else { fact("l2_bytes", 512 << 10) };
-        let hides = across <= FEW || matrix > cached;
+        let passes = input.k.div_ceil(space::most_columns(across, vector));
+        let hides = across <= FEW || matrix > cached || (vector >= LINE && passes <= 2);
         if fills && streams && hides { 2.0 } else { 0.0 }
     }
 

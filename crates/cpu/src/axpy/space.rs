@@ -113,7 +113,13 @@ fn space() -> Result<ParamSpace, SpaceError> {
 /// Sums that hide the latency of their chains, and vectors of a turn that need no more.
 const SUMS: i64 = 4;
 /// Columns of a group beyond which streams get in each other's way.
-const COLUMNS: i64 = 8;
+const COLUMNS: usize = 8;
+
+/// As many columns of a group as registers hold the scalars of beside enough sums, of the widest vectors in bytes.
+pub(super) fn most_columns(across: usize, vector: usize) -> usize {
+    let registers = most(if vector >= 64 { Width::Z } else { Width::Y }) / across.max(1);
+    registers.saturating_sub((SUMS as usize).div_ceil(across.max(1))).clamp(1, COLUMNS)
+}
 
 /// What runs before anything is tuned: as many columns a group as registers hold the scalars of beside enough sums. While the matrix
 /// stays in the second-level cache, half of the first one is for a block of C, or a quarter where vectors are lines and a block has
@@ -122,8 +128,7 @@ const COLUMNS: i64 = 8;
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
     let (across, es) = (int("m").min(int("n")).max(1), int("element"));
-    let registers = most(if int("vec_max") >= 64 { Width::Z } else { Width::Y }) as i64 / across;
-    let columns = (registers - (SUMS + across - 1) / across).min(COLUMNS);
+    let columns = most_columns(across as usize, int("vec_max") as usize) as i64;
     let threads = int("threads").max(1);
     let far = int("m").max(int("n")).saturating_mul(int("k")) / threads > int("l2_bytes") / es;
     let near = int("l1d_bytes") / if across > 1 && int("vec_max") >= 64 { 4 } else { 2 };

@@ -131,18 +131,31 @@ fn space() -> Result<ParamSpace, SpaceError> {
 /// What runs before anything is tuned: a tile that is as square as C allows, enough sets of sums to hide the latency of their chains,
 /// and the side stays of which the other is then read least.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
+    let size = |name, usual| space.symbols().get(name).and_then(Value::as_int).unwrap_or(usual);
+    let int = |name| size(name, 1);
     let (m, n) = (int("m").max(1), int("n").max(1));
     let sums = if int("vec_max") >= 64 { 24 } else { 11 };
-    let (m_s, n_s) = square(m, n, sums);
+    let reduction = int("k").saturating_mul(int("element"));
+    let (l1, l2) = (size("l1d_bytes", 32 << 10), size("l2_bytes", 512 << 10));
+    // Half-cycles of reading a vector of the longer side once more, where a tile has so many of its columns or rows.
+    let again = |rows: i64| {
+        let is_within = |rows: i64, bytes: i64| rows.saturating_mul(reduction) <= bytes;
+        if is_within(rows + m.min(n), l1) {
+            0
+        } else if is_within(m.max(n), l2) {
+            1
+        } else {
+            4
+        }
+    };
+    let (m_s, n_s) = square(m, n, sums, again);
     let sets = (8 / (m_s * n_s)).max(1);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let (t, rows) = (int("threads"), m >= n);
     let (tiles_m, tiles_n) = ((m + m_s - 1) / m_s, (n + n_s - 1) / n_s);
     let is_cut = if rows { tiles_n > 1 } else { tiles_m > 1 };
     // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
-    let reduction = int("k") * int("element");
-    let near = space.symbols().get("l2_bytes").and_then(Value::as_int).unwrap_or(512 << 10) / 2;
+    let near = l2 / 2;
     // The longer side is read once, and in one run where all of the other is a tile; but where neither side stays near, as little is read as
     // can be.
     let rows_stay = match tiles_m > 1 && tiles_n > 1 && m.min(n) * reduction > near {
@@ -171,15 +184,17 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
 /// Longest row in bytes that ends before a processor has run ahead in it.
 const SHORT_ROW: i64 = 2048;
 
-/// Sides of the tile that takes the fewest cycles a vector of k: of two units for multiply-adds, of two for loads, and one for what
-/// each tile costs beside. Of equals the larger.
-fn square(m: i64, n: i64, sums: i64) -> (i64, i64) {
+/// Sides of the tile that takes the fewest cycles a vector of k: of two units for multiply-adds, of two for loads, one for what each tile
+/// costs beside, and `again` for each further time that a vector of the longer side comes from beyond the first-level cache. Of equals the
+/// larger.
+fn square(m: i64, n: i64, sums: i64, again: impl Fn(i64) -> i64) -> (i64, i64) {
     let sides = (1..=m.min(8)).flat_map(|m_s| (1..=n.min(8)).map(move |n_s| (m_s, n_s)));
     let fits = |&(m_s, n_s): &(i64, i64)| m_s * n_s <= sums && m_s.min(n_s) <= 4;
     let half_cycles = |&(m_s, n_s): &(i64, i64)| {
         let (along, across) = ((m + m_s - 1) / m_s, (n + n_s - 1) / n_s);
         let each = (m * n).max(along * across).max(m * across + n * along);
-        (each + 2 * along * across, -(m_s * n_s))
+        let (long, times, rows) = if m >= n { (m, across, m_s) } else { (n, along, n_s) };
+        (each + 2 * along * across + (times - 1) * long * again(rows), -(m_s * n_s))
     };
     sides.filter(fits).min_by_key(half_cycles).unwrap_or((1, 1))
 }
@@ -193,14 +208,26 @@ mod tests {
     use tilewright_core::problem::{Bound, Problem};
     use tilewright_ops::gemm::{GemmInput, Layout};
 
+    /// Of a default: the sides of the tile and the order.
+    fn chosen(m: usize, n: usize, k: usize) -> [String; 3] {
+        let input = GemmInput::new(m, n, k, DType::F32, Layout::Tn);
+        let problem = Bound::new(Arc::new(CpuDot::new()), Arc::new(device(64, 1)), input).unwrap();
+        let config = problem.space().config(&problem.default_point().unwrap());
+        ["m_s", "n_s", "order"].map(|name| config.get(name).unwrap().to_string())
+    }
+
+    #[test]
+    fn a_side_from_beyond_the_first_level_cache_is_read_once_where_a_tile_may_have_all_of_the_other() {
+        let tile = |m, n, k| chosen(m, n, k)[..2].join(" ");
+        assert_eq!([tile(7, 756, 6144), tile(756, 7, 6144)], ["7 3", "3 7"]);
+        assert_eq!([tile(192, 5, 1130), tile(192, 5, 200)], ["4 5", "8 3"]);
+        // Where it takes two tiles, no more than these.
+        assert_eq!(tile(9, 500, 3000), "6 4");
+    }
+
     #[test]
     fn what_stays_near_is_read_least() {
-        let order = |m: usize, n: usize, k: usize| {
-            let input = GemmInput::new(m, n, k, DType::F32, Layout::Tn);
-            let problem = Bound::new(Arc::new(CpuDot::new()), Arc::new(device(64, 1)), input).unwrap();
-            let config = problem.space().config(&problem.default_point().unwrap());
-            config.get("order").unwrap().to_string()
-        };
+        let order = |m, n, k| chosen(m, n, k)[2].clone();
         // Three tiles along one side and five along the other: what streams past is read three times.
         assert_eq!((order(17, 19, 32_769), order(19, 17, 32_769)), ("row".into(), "column".into()));
         // Both sides in the second-level cache: the longer side is read once.

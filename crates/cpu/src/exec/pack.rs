@@ -152,3 +152,43 @@ unsafe fn pack_plain<T: Packed>(panel: &Panel<T>, to: *mut T, from: usize) {
         }
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// All panels of an operand, and what lies behind them, which is guarded.
+    fn packed<T: Packed>(source: &[T], operand: Operand, split: &Split, depth: usize, simd: bool, guard: T) -> Vec<T> {
+        let size = split.start(split.tiles()) * depth;
+        let mut to = vec![guard; size + SLACK + 8];
+        let block = Block { source: source.as_ptr().cast(), operand, split, tiles: 0..split.tiles(), depth };
+        // SAFETY: the source holds all steps of all neighbours, and there is room for whole panels and the slack.
+        unsafe { block.pack(to.as_mut_ptr(), simd) };
+        to.drain(size..size + SLACK);
+        to
+    }
+
+    /// Panels of one copy beside those of the other, of every width that a tile may have and depths around those of squares and lines.
+    fn are_alike<T: Packed + PartialEq + std::fmt::Debug>(number: impl Fn(usize) -> T) {
+        let simd = is_x86_feature_detected!("avx2");
+        for (unit, most) in (1..=28).map(|most| (1, most)).chain([(4, 3), (8, 4), (16, 4)]) {
+            for depth in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 33, 40] {
+                for extent in [1, most, 2 * most * unit - 1, 3 * most * unit + 2] {
+                    let split = Split::new(extent, unit, most);
+                    let source: Vec<T> = (0..extent * (depth + 3)).map(&number).collect();
+                    for operand in [Operand { along: depth + 3, step: 1 }, Operand { along: 1, step: extent }] {
+                        let of = |simd| packed(&source, operand, &split, depth, simd, number(usize::MAX >> 40));
+                        assert_eq!(of(simd), of(false), "{operand:?} {split:?} {depth}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_pack_what_elements_pack() {
+        are_alike(|i| i as f32 + 1.0);
+        are_alike(|i| i as f64 + 1.0);
+        are_alike(|i| [i as f64 + 1.0, -(i as f64)]);
+    }
+}

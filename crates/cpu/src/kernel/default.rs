@@ -6,182 +6,24 @@
 //! one has little of anything but its reduction, a *flat* one is bounded by the writing of C, and a *medium* one lies in the caches
 //! as it is.
 
+mod facts;
 mod tiles;
 mod wanted;
 
 use super::THREADED;
 use crate::LINE;
 use crate::config::Axis;
-use crate::scalar::{Kind, Numbers, Stored};
-use tiles::{best_tile, streaming_tile, tile_cycles};
+use facts::{Facts, Family, PAGE, ROWS, SHARED_BY_FEW, SHORT};
+use tiles::{best_tile, streaming_tile};
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::dtype::DType;
 use tilewright_core::space::{BoundSpace, Point};
-use tilewright_ops::gemm::{GemmInput, ScalarClass};
+use tilewright_ops::gemm::GemmInput;
 
 /// Preferred values per parameter, best first; the first combination that is legal is taken, parameters in the order of
 /// the space, so that a parameter gives way only to rules that earlier choices have not settled.
 pub(super) fn default_point(device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
     let choice = Choice::of(&Facts::of(device, input));
     space.preferred_point(|param| choice.wanted(param))
-}
-
-/// What a choice depends on.
-#[derive(Clone, Copy, Debug)]
-struct Facts {
-    m: usize,
-    n: usize,
-    /// Steps of the reduction as tiles take them.
-    k: usize,
-    /// Products of a batch.
-    products: usize,
-    /// Whether A lies contiguous along k, and B.
-    deep_a: bool,
-    deep_b: bool,
-    /// Bytes of an element, and numbers that it is broadcast as.
-    es: usize,
-    parts: usize,
-    /// Elements of the widest vector.
-    lanes: usize,
-    l1: usize,
-    l2: usize,
-    l3: usize,
-    /// Whether C is written and not read, and whether whole vectors of it are aligned.
-    writes_only: bool,
-    aligned: bool,
-    /// Rows of the longer operand, as it lies along k, that are read side by side.
-    rows: usize,
-    /// Bytes from a row or column of A to the next, of B, and from a column of C to the next.
-    pitch_a: usize,
-    pitch_b: usize,
-    pitch_c: usize,
-    /// Whether operands can be read where they lie: narrow ones are converted when they are packed.
-    in_place: bool,
-}
-
-impl Facts {
-    fn of(device: &DeviceSpec, input: &GemmInput) -> Self {
-        let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
-        let es = Kind::of(input.dtype()).element(input.dtype());
-        let native = match input.dtype() {
-            DType::I8 => fact("avx512_vnni", 0) == 1,
-            DType::Bf16 => fact("avx512_bf16", 0) == 1,
-            _ => false,
-        };
-        let l1 = fact("l1d_bytes", 32 << 10);
-        let pitch = es * if input.m >= input.n { input.lda } else { input.ldb };
-        Self {
-            m: input.m.max(1),
-            n: input.n.max(1),
-            k: input.k.div_ceil(Stored::of(input.dtype(), native).group()).max(1),
-            products: input.batch.count as usize,
-            deep_a: input.layout.a_transposed(),
-            deep_b: !input.layout.b_transposed(),
-            es,
-            parts: Numbers::of(input.dtype(), native).parts(),
-            lanes: (fact("vec_max", 16) / es).max(1),
-            l1,
-            l2: fact("l2_bytes", 512 << 10),
-            l3: fact("l3_bytes", 8 << 20),
-            writes_only: input.beta == ScalarClass::Zero,
-            aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
-            rows: rows(pitch, l1),
-            pitch_a: es * input.lda,
-            pitch_b: es * input.ldb,
-            pitch_c: es * input.ldc,
-            in_place: Kind::of(input.dtype()) != Kind::Narrow,
-        }
-    }
-
-    /// Whether the operand that vectors run along can be loaded without a copy.
-    fn is_contiguous(&self, axis: Axis) -> bool {
-        if axis == Axis::M { !self.deep_a } else { !self.deep_b }
-    }
-
-    /// Bytes of all operands.
-    fn bytes(&self) -> usize {
-        (self.m * self.n + (self.m + self.n) * self.k) * self.es
-    }
-
-    /// Whether a good part of the operands stays in the second-level cache.
-    fn is_near(&self) -> bool {
-        self.bytes() * self.parts <= 3 * self.l2
-    }
-
-    /// What vectors run along, and what lies across them.
-    fn sides(&self, axis: Axis) -> (usize, usize) {
-        if axis == Axis::M { (self.m, self.n) } else { (self.n, self.m) }
-    }
-
-    /// The axis that a rough account of a core's cycles finds cheapest for a product that is read once or twice: multiply-adds by whole
-    /// vectors, transposing what vectors run along where it lies along k, and transposing tiles of C.
-    fn cheaper_axis(&self) -> Axis {
-        let gathered = if self.is_narrow() { GATHERED_NARROW } else { GATHERED };
-        let cycles = |axis: Axis| {
-            let (v, s) = self.sides(axis);
-            let multiplied = tile_cycles(self, v, s, best_tile(self, v, s)) * self.k as f64;
-            // Of rows of less than a line; half of it where a vector takes a line at once, and nothing but the elements where they are
-            // neighbours.
-            let least = if self.is_narrow() { LINE } else { LINE / 2 };
-            let pitch = if axis == Axis::M { self.pitch_a } else { self.pitch_b };
-            let read = if pitch == self.es { self.es } else { (self.k * self.es).max(least) };
-            let packed = if self.is_contiguous(axis) { 0.0 } else { gathered * (v * read) as f64 };
-            let stored = if axis == Axis::M { 0.0 } else { self.transposed() * (v * s * self.es) as f64 };
-            let stalled = if axis == Axis::M && !self.writes_only && v < self.lanes { STALLED * s as f64 } else { 0.0 };
-            multiplied + packed + stored + stalled
-        };
-        if cycles(Axis::N) < cycles(Axis::M) { Axis::N } else { Axis::M }
-    }
-
-    /// Cycles of transposing a byte of C and writing it: some elements of each column at a time, which leave the first-level cache before the
-    /// next ones where all columns fall into one set of it.
-    fn transposed(&self) -> f64 {
-        let ways = (self.l1 / PAGE).max(1);
-        if !self.is_narrow() && self.n > ways && is_one_set(self.pitch_c, ways) { TRANSPOSED_FAR } else { TRANSPOSED }
-    }
-
-    fn registers(&self) -> usize {
-        if self.is_narrow() { 16 } else { 32 }
-    }
-
-    /// Whether a vector is less than a line.
-    fn is_narrow(&self) -> bool {
-        self.lanes * self.es < LINE
-    }
-
-    /// Bytes of the narrowest vector that holds so many elements, of the widest where none does.
-    fn vec(&self, elements: usize) -> usize {
-        let widest = self.lanes * self.es;
-        [16, 32].into_iter().find(|vec| elements * self.es <= *vec && *vec < widest).unwrap_or(widest)
-    }
-
-    fn family(&self) -> Family {
-        let (short, long) = (self.m.min(self.n), self.m.max(self.n));
-        if self.k <= 64 && long > 64 {
-            Family::Flat
-        } else if long <= SHORT && self.k > 4 * long {
-            Family::Deep
-        } else if self.bytes() <= self.l2 || (self.deep_a && !self.deep_b && self.is_near()) {
-            Family::Medium
-        } else if short <= SHORT / self.parts && long > 2 * short {
-            Family::Skinny
-        } else {
-            Family::Large
-        }
-    }
-}
-
-/// Longest side of the operand that a skinny or deep product has little of, in numbers: a complex element of a skinny one is
-/// multiplied twice as often as a number is for its bytes, which pays for a copy.
-const SHORT: usize = 128;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
-    Large,
-    Skinny,
-    Deep,
-    Medium,
-    Flat,
 }
 
 /// The values that are wanted; of sizes the largest that is legal and not above.
@@ -219,27 +61,6 @@ enum Threads {
     /// The one across them.
     Across,
     Reduction,
-}
-
-/// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
-const ROWS: usize = 12;
-
-/// Bytes of a last-level cache of some cores. One of all cores of a large processor holds more, and takes as long as memory.
-const SHARED_BY_FEW: usize = 32 << 20;
-
-/// Bytes of a page: a processor prefetches within one.
-const PAGE: usize = 4096;
-
-/// Rows that are read side by side: as many as a first-level cache has ways, which a page each, where they all fall into one set of it.
-fn rows(pitch: usize, l1: usize) -> usize {
-    let ways = (l1 / PAGE).max(1);
-    if is_one_set(pitch, ways) { ROWS.min(ways) } else { ROWS }
-}
-
-/// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
-fn is_one_set(pitch: usize, ways: usize) -> bool {
-    let apart = (pitch % PAGE).min(PAGE - pitch % PAGE);
-    apart * ways < LINE
 }
 
 /// Beyond all values of a parameter.
@@ -348,9 +169,11 @@ impl Choice {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
             let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
-            if f.l3 > SHARED_BY_FEW && short >= 8 && !is_narrow {
-                // That cache takes about as long as memory, and there is enough to do behind what is asked for early.
-                return Self { pack_s: false, prefetch: 32, ..near };
+            if f.waits_for_l3() && short >= 8 {
+                // That cache takes about as long as memory, and there is enough to do behind what is asked for early. Fewer steps cost less than
+                // what leaves before its neighbours are read, even where C is transposed behind each block of them.
+                let u = if axis == Axis::N { 32 } else { near.u };
+                return Self { pack_s: false, u, prefetch: 32, ..near };
             }
             return Self { broadcast: true, prefetch: 0, ..near };
         }
@@ -435,7 +258,12 @@ impl Choice {
         let tile = best_tile(f, v, s);
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
-        Self { axis, tile, pack_v, pack_s: false, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) }
+        let medium = Self { axis, tile, pack_v, pack_s: false, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) };
+        // Pages of a long operand fall where they will, so that a good part of the second-level cache does not hold all of it.
+        if f.waits_for_l3() && !pack_v && s <= SHORT && 3 * v * f.k * f.es > 2 * f.l2 {
+            return Self { u: 96, prefetch: 8, ..medium };
+        }
+        medium
     }
 
     /// C is written once, column by column, and around the caches where it does not fit them and each vector fills a line: halves of
@@ -482,17 +310,6 @@ impl Choice {
 
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);
-
-/// Cycles of transposing a byte of a tile of C.
-const TRANSPOSED: f64 = 0.07;
-/// The same where its columns share a set of the cache, as measured where a vector is a line.
-const TRANSPOSED_FAR: f64 = 0.5;
-/// Cycles of transposing a byte of an operand whose rows lie apart; the latter where vectors are less than a line.
-const GATHERED: f64 = 0.15;
-const GATHERED_NARROW: f64 = 0.2;
-
-/// Cycles of reading a column of C that fills part of a vector, the rest of which was written a moment ago as the next one.
-const STALLED: f64 = 16.0;
 
 /// Chains of multiply-adds that keep two units busy.
 const CHAINS: usize = 8;

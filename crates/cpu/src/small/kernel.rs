@@ -172,5 +172,8 @@ mod tests {
         assert_ne!(leading(32, [319, 4, 600], Layout::Nn), "axpy");
         assert_eq!(leading(32, [30_000, 4, 600], Layout::Nn), "axpy");
         assert_eq!(leading(64, [319, 4, 600], Layout::Nn), "axpy");
+        // Two passes over C, or three.
+        assert_eq!(leading(64, [2000, 4, 12], Layout::Nn), "axpy");
+        assert_ne!(leading(64, [2000, 4, 13], Layout::Nn), "axpy");
     }
 }

@@ -12,7 +12,6 @@ use super::blueprint::Blueprint;
 use super::code::{Code, Operands};
 use super::host::{bits, constants};
 use super::routine::{Constants, assemble};
-use super::space::Config;
 use super::{CpuSmall, SmallPlan};
 use crate::config::Axis;
 use crate::interpreter::{Fault, Machine, Memory, Rights};

@@ -78,8 +78,15 @@ fn a_cache_of_all_cores_is_taken_for_memory() {
     assert_eq!((own, shared), (ALL, 1024));
     // 10 MB are in either, but one of them is far enough to ask for what comes next.
     let [own, shared] = [32 << 20, 480 << 20].map(|l3| choice(l3, (1280, 32, 1024), Layout::Nn));
-    assert_eq!((own.u, own.broadcast, own.prefetch), (shared.u, true, 0));
-    assert_eq!((shared.broadcast, shared.pack_s, shared.prefetch), (false, false, 32));
+    assert_eq!((own.u, own.broadcast, own.prefetch), (64, true, 0));
+    assert_eq!((shared.u, shared.broadcast, shared.pack_s, shared.prefetch), (64, false, false, 32));
+    let [own, shared] = [32 << 20, 480 << 20].map(|l3| choice(l3, (32, 1280, 1024), Layout::Nt).u);
+    assert_eq!((own, shared), (128, 32));
+    // A long operand of 1.5 MB does not stay in the second-level cache of 2, one of 1.2 does.
+    let [own, shared] = [32 << 20, 480 << 20].map(|l3| choice(l3, (1000, 9, 200), Layout::Nn));
+    assert_eq!([(own.u, own.prefetch), (shared.u, shared.prefetch)], [(128, 0), (96, 8)]);
+    let less = choice(480 << 20, (800, 9, 190), Layout::Nn);
+    assert_eq!((less.u, less.prefetch), (128, 0));
     let few = choice(480 << 20, (1280, 4, 1024), Layout::Nn);
     assert_eq!((few.broadcast, few.prefetch), (true, 0), "too little to do behind a prefetch");
 }

@@ -1,0 +1,204 @@
+//! What a choice depends on, and the family of a product.
+
+use super::tiles::{best_tile, tile_cycles};
+use crate::LINE;
+use crate::config::Axis;
+use crate::scalar::{Kind, Numbers, Stored};
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_ops::gemm::{GemmInput, ScalarClass};
+
+/// What a choice depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    pub(super) m: usize,
+    pub(super) n: usize,
+    /// Steps of the reduction as tiles take them.
+    pub(super) k: usize,
+    /// Products of a batch.
+    pub(super) products: usize,
+    /// Whether A lies contiguous along k, and B.
+    pub(super) deep_a: bool,
+    pub(super) deep_b: bool,
+    /// Bytes of an element, and numbers that it is broadcast as.
+    pub(super) es: usize,
+    pub(super) parts: usize,
+    /// Elements of the widest vector.
+    pub(super) lanes: usize,
+    pub(super) l1: usize,
+    pub(super) l2: usize,
+    pub(super) l3: usize,
+    /// Whether C is written and not read, and whether whole vectors of it are aligned.
+    pub(super) writes_only: bool,
+    pub(super) aligned: bool,
+    /// Rows of the longer operand, as it lies along k, that are read side by side.
+    pub(super) rows: usize,
+    /// Bytes from a row or column of A to the next, of B, and from a column of C to the next.
+    pub(super) pitch_a: usize,
+    pub(super) pitch_b: usize,
+    pub(super) pitch_c: usize,
+    /// Whether operands can be read where they lie: narrow ones are converted when they are packed.
+    pub(super) in_place: bool,
+}
+
+impl Facts {
+    pub(super) fn of(device: &DeviceSpec, input: &GemmInput) -> Self {
+        let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
+        let es = Kind::of(input.dtype()).element(input.dtype());
+        let native = match input.dtype() {
+            DType::I8 => fact("avx512_vnni", 0) == 1,
+            DType::Bf16 => fact("avx512_bf16", 0) == 1,
+            _ => false,
+        };
+        let l1 = fact("l1d_bytes", 32 << 10);
+        let pitch = es * if input.m >= input.n { input.lda } else { input.ldb };
+        Self {
+            m: input.m.max(1),
+            n: input.n.max(1),
+            k: input.k.div_ceil(Stored::of(input.dtype(), native).group()).max(1),
+            products: input.batch.count as usize,
+            deep_a: input.layout.a_transposed(),
+            deep_b: !input.layout.b_transposed(),
+            es,
+            parts: Numbers::of(input.dtype(), native).parts(),
+            lanes: (fact("vec_max", 16) / es).max(1),
+            l1,
+            l2: fact("l2_bytes", 512 << 10),
+            l3: fact("l3_bytes", 8 << 20),
+            writes_only: input.beta == ScalarClass::Zero,
+            aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
+            rows: rows(pitch, l1),
+            pitch_a: es * input.lda,
+            pitch_b: es * input.ldb,
+            pitch_c: es * input.ldc,
+            in_place: Kind::of(input.dtype()) != Kind::Narrow,
+        }
+    }
+
+    /// Whether the operand that vectors run along can be loaded without a copy.
+    pub(super) fn is_contiguous(&self, axis: Axis) -> bool {
+        if axis == Axis::M { !self.deep_a } else { !self.deep_b }
+    }
+
+    /// Bytes of all operands.
+    pub(super) fn bytes(&self) -> usize {
+        (self.m * self.n + (self.m + self.n) * self.k) * self.es
+    }
+
+    /// Whether a good part of the operands stays in the second-level cache.
+    pub(super) fn is_near(&self) -> bool {
+        self.bytes() * self.parts <= 3 * self.l2
+    }
+
+    /// What vectors run along, and what lies across them.
+    pub(super) fn sides(&self, axis: Axis) -> (usize, usize) {
+        if axis == Axis::M { (self.m, self.n) } else { (self.n, self.m) }
+    }
+
+    /// The axis that a rough account of a core's cycles finds cheapest for a product that is read once or twice: multiply-adds by whole
+    /// vectors, transposing what vectors run along where it lies along k, and transposing tiles of C.
+    pub(super) fn cheaper_axis(&self) -> Axis {
+        let gathered = if self.is_narrow() { GATHERED_NARROW } else { GATHERED };
+        let cycles = |axis: Axis| {
+            let (v, s) = self.sides(axis);
+            let multiplied = tile_cycles(self, v, s, best_tile(self, v, s)) * self.k as f64;
+            // Of rows of less than a line; half of it where a vector takes a line at once, and nothing but the elements where they are
+            // neighbours.
+            let least = if self.is_narrow() { LINE } else { LINE / 2 };
+            let pitch = if axis == Axis::M { self.pitch_a } else { self.pitch_b };
+            let read = if pitch == self.es { self.es } else { (self.k * self.es).max(least) };
+            let packed = if self.is_contiguous(axis) { 0.0 } else { gathered * (v * read) as f64 };
+            let stored = if axis == Axis::M { 0.0 } else { self.transposed() * (v * s * self.es) as f64 };
+            let stalled = if axis == Axis::M && !self.writes_only && v < self.lanes { STALLED * s as f64 } else { 0.0 };
+            multiplied + packed + stored + stalled
+        };
+        if cycles(Axis::N) < cycles(Axis::M) { Axis::N } else { Axis::M }
+    }
+
+    /// Cycles of transposing a byte of C and writing it: some elements of each column at a time, which leave the first-level cache before the
+    /// next ones where all columns fall into one set of it.
+    pub(super) fn transposed(&self) -> f64 {
+        let ways = (self.l1 / PAGE).max(1);
+        if !self.is_narrow() && self.n > ways && is_one_set(self.pitch_c, ways) { TRANSPOSED_FAR } else { TRANSPOSED }
+    }
+
+    pub(super) fn registers(&self) -> usize {
+        if self.is_narrow() { 16 } else { 32 }
+    }
+
+    /// Whether a vector is less than a line.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.lanes * self.es < LINE
+    }
+
+    /// Bytes of the narrowest vector that holds so many elements, of the widest where none does.
+    pub(super) fn vec(&self, elements: usize) -> usize {
+        let widest = self.lanes * self.es;
+        [16, 32].into_iter().find(|vec| elements * self.es <= *vec && *vec < widest).unwrap_or(widest)
+    }
+
+    /// Whether the last-level cache takes about as long as memory, on a core whose vectors are lines.
+    pub(super) fn waits_for_l3(&self) -> bool {
+        self.l3 > SHARED_BY_FEW && !self.is_narrow()
+    }
+
+    pub(super) fn family(&self) -> Family {
+        let (short, long) = (self.m.min(self.n), self.m.max(self.n));
+        if self.k <= 64 && long > 64 {
+            Family::Flat
+        } else if long <= SHORT && self.k > 4 * long {
+            Family::Deep
+        } else if self.bytes() <= self.l2 || (self.deep_a && !self.deep_b && self.is_near()) {
+            Family::Medium
+        } else if short <= SHORT / self.parts && long > 2 * short {
+            Family::Skinny
+        } else {
+            Family::Large
+        }
+    }
+}
+
+/// Longest side of the operand that a skinny or deep product has little of, in numbers: a complex element of a skinny one is
+/// multiplied twice as often as a number is for its bytes, which pays for a copy.
+pub(super) const SHORT: usize = 128;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Large,
+    Skinny,
+    Deep,
+    Medium,
+    Flat,
+}
+
+/// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
+pub(super) const ROWS: usize = 12;
+
+/// Bytes of a last-level cache of some cores. One of all cores of a large processor holds more, and takes as long as memory.
+pub(super) const SHARED_BY_FEW: usize = 32 << 20;
+
+/// Bytes of a page: a processor prefetches within one.
+pub(super) const PAGE: usize = 4096;
+
+/// Rows that are read side by side: as many as a first-level cache has ways, which a page each, where they all fall into one set of it.
+fn rows(pitch: usize, l1: usize) -> usize {
+    let ways = (l1 / PAGE).max(1);
+    if is_one_set(pitch, ways) { ROWS.min(ways) } else { ROWS }
+}
+
+/// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
+fn is_one_set(pitch: usize, ways: usize) -> bool {
+    let apart = (pitch % PAGE).min(PAGE - pitch % PAGE);
+    apart * ways < LINE
+}
+
+/// Cycles of transposing a byte of a tile of C.
+const TRANSPOSED: f64 = 0.07;
+/// The same where its columns share a set of the cache, as measured where a vector is a line.
+const TRANSPOSED_FAR: f64 = 0.5;
+/// Cycles of transposing a byte of an operand whose rows lie apart; the latter where vectors are less than a line.
+const GATHERED: f64 = 0.15;
+const GATHERED_NARROW: f64 = 0.2;
+
+/// Cycles of reading a column of C that fills part of a vector, the rest of which was written a moment ago as the next one.
+const STALLED: f64 = 16.0;
