@@ -12,7 +12,7 @@ use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
-use tilewright_ops::gemm::{Gemm, GemmInput};
+use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
 
 /// The kernel `gemm.cpu-axpy`.
 #[derive(Debug, Default)]
@@ -107,7 +107,7 @@ impl Kernel for CpuAxpy {
     /// Long columns of a matrix that the first-level cache does not hold, or that `gemm.cpu-small` has no code for: strips of it would
     /// cost `gemm.cpu` more than sums that go to C and back cost here. Each column of C brings such sums, which only a matrix from beyond
     /// the second-level cache hides; where vectors are less than a line, they are twice as many, and only the wait for memory hides them.
-    /// Where vectors are lines, C is asked for before it is written, so that two passes over it cost no more than strips.
+    /// Where vectors are lines, a C that is only written is asked for before, so that two passes over it cost no more than strips.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
         let (es, across, long) = (input.dtype().size(), input.m.min(input.n), input.m.max(input.n));
@@ -117,7 +117,8 @@ impl Kernel for CpuAxpy {
         let streams = long > SMALL || matrix >= 2 * fact("l1d_bytes", 32 << 10);
         let cached = if vector < LINE { fact("l3_bytes", 8 << 20) / 2 } else { fact("l2_bytes", 512 << 10) };
         let passes = input.k.div_ceil(space::most_columns(across, vector));
-        let hides = across <= FEW || matrix > cached || (vector >= LINE && passes <= 2);
+        let hides =
+            across <= FEW || matrix > cached || (vector >= LINE && passes <= 2 && input.beta == ScalarClass::Zero);
         if fills && streams && hides { 2.0 } else { 0.0 }
     }
 

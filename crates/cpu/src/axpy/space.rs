@@ -61,6 +61,7 @@ impl Config {
     }
 }
 
+const GROUPS: [i64; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
 const BLOCKS: [i64; 12] = [128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
@@ -69,7 +70,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
     let most = format!("{} if vec == 64 else {}", most(Width::Z), most(Width::Y));
     ParamSpace::builder()
         .param(Param::ints("vec", [16, 32, 64]))
-        .param(Param::ints("k_s", [1, 2, 3, 4, 6, 8, 12, 16]))
+        .param(Param::ints("k_s", GROUPS))
         .param(Param::ints("m_s", [1, 2, 3, 4, 5, 6, 7, 8, 12, 16]))
         .param(Param::ints("m_l", BLOCKS))
         .param(Param::ints("t", THREADS))
@@ -115,10 +116,11 @@ const SUMS: i64 = 4;
 /// Columns of a group beyond which streams get in each other's way.
 const COLUMNS: usize = 8;
 
-/// As many columns of a group as registers hold the scalars of beside enough sums, of the widest vectors in bytes.
+/// As many columns of a group as registers hold the scalars of beside enough sums, of the widest vectors in bytes: a value of `k_s`.
 pub(super) fn most_columns(across: usize, vector: usize) -> usize {
     let registers = most(if vector >= 64 { Width::Z } else { Width::Y }) / across.max(1);
-    registers.saturating_sub((SUMS as usize).div_ceil(across.max(1))).clamp(1, COLUMNS)
+    let columns = registers.saturating_sub((SUMS as usize).div_ceil(across.max(1))).clamp(1, COLUMNS);
+    GROUPS.into_iter().rev().map(|group| group as usize).find(|group| *group <= columns).unwrap_or(1)
 }
 
 /// What runs before anything is tuned: as many columns a group as registers hold the scalars of beside enough sums. While the matrix

@@ -137,10 +137,12 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let sums = if int("vec_max") >= 64 { 24 } else { 11 };
     let reduction = int("k").saturating_mul(int("element"));
     let (l1, l2) = (size("l1d_bytes", 32 << 10), size("l2_bytes", 512 << 10));
-    // Half-cycles of reading a vector of the longer side once more, where a tile has so many of its columns or rows.
+    // Half-cycles of reading a vector of the longer side once more, where a tile has so many of its columns or rows. Where vectors are less
+    // than a line there are sums for less than half as much, and nobody has measured what that trades for.
+    let is_line = int("vec_max") >= LINE as i64;
     let again = |rows: i64| {
         let is_within = |rows: i64, bytes: i64| rows.saturating_mul(reduction) <= bytes;
-        if is_within(rows + m.min(n), l1) {
+        if !is_line || is_within(rows + m.min(n), l1) {
             0
         } else if is_within(m.max(n), l2) {
             1
@@ -154,7 +156,6 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let (t, rows) = (int("threads"), m >= n);
     let (tiles_m, tiles_n) = ((m + m_s - 1) / m_s, (n + n_s - 1) / n_s);
     let is_cut = if rows { tiles_n > 1 } else { tiles_m > 1 };
-    // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
     let near = l2 / 2;
     // The longer side is read once, and in one run where all of the other is a tile; but where neither side stays near, as little is read as
     // can be.
@@ -163,6 +164,7 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         false => rows == is_cut,
     };
     let line = LINE as i64;
+    // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
     let fits = |vec: &i64| reduction <= *vec || (int("vec_max") >= line && reduction < line);
     let narrow = [16, 32].into_iter().filter(fits);
     // A processor runs ahead in long rows by itself; and where C has two rows and columns or more, asking for the next tile was slower.

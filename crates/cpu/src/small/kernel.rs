@@ -106,7 +106,8 @@ impl Kernel for CpuSmall {
     /// write long columns of a C beyond the first-level cache, a kernel with several panels of A is ahead of the one panel of this one.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let fact = |name| device.facts.get(name).and_then(|value| usize::try_from(*value).ok());
-        let l1 = fact("l1d_bytes").filter(|_| fact("vec_max").is_some_and(|bytes| bytes >= LINE));
+        let is_line = fact("vec_max").is_some_and(|bytes| bytes >= LINE);
+        let l1 = fact("l1d_bytes").filter(|_| is_line && input.batch.count == 1);
         if default::writes_columns(input, l1) && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
         }
@@ -175,5 +176,6 @@ mod tests {
         // Two passes over C, or three.
         assert_eq!(leading(64, [2000, 4, 12], Layout::Nn), "axpy");
         assert_ne!(leading(64, [2000, 4, 13], Layout::Nn), "axpy");
+        assert_eq!([12, 13].map(|k| leading(64, [2000, 3, k], Layout::Nn) == "axpy"), [true, false]);
     }
 }

@@ -11,7 +11,7 @@
 //! | `blueprint` | what follows from an input and a configuration |
 //! | `isa` | instruction codes |
 //! | `routine` | the code of a product and of the loop around it |
-//! | `tile`, `store`, `panel`, `prefetch` | its parts: steps of k, writing C, transposing an operand, a batch's next product |
+//! | `tile`, `store`, `panel`, `prefetch` | its parts: steps of k, writing C, transposing an operand, fetching what comes next |
 //! | `portable` | the same without generated code |
 //! | `code`, `host`, `kernel` | the routine ready to be called, the plan as host code, the tunable kernel |
 
