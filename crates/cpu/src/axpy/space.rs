@@ -61,6 +61,7 @@ impl Config {
     }
 }
 
+/// Columns of the matrix that are added together.
 const GROUPS: [i64; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
 const BLOCKS: [i64; 12] = [128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
