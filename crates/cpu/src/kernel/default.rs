@@ -13,8 +13,8 @@ mod wanted;
 use super::THREADED;
 use crate::LINE;
 use crate::config::Axis;
-use facts::{Facts, Family, PAGE, ROWS, SHARED_BY_FEW, SHORT};
-use tiles::{best_tile, streaming_tile};
+use facts::{Facts, Family, OFTEN, PAGE, ROWS, SHARED_BY_FEW, SHORT};
+use tiles::{best_tile, sets, streaming_tile};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::GemmInput;
@@ -84,7 +84,7 @@ impl Choice {
         let work = [f.n, f.k, f.products, f.parts * f.parts, (f.es / f.parts).div_ceil(4)]
             .into_iter()
             .fold(f.m, usize::saturating_mul);
-        Self { vec, k_l: CHAINS / chains, is_little: work <= THREADED, ..choice }
+        Self { vec, k_l: sets(chains), is_little: work <= THREADED, ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.
@@ -100,7 +100,7 @@ impl Choice {
             pack_v: true,
             // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
             // apart, takes more than a line.
-            pack_s: !f.is_near() || (!f.deep_b && tile.1 * f.es > LINE),
+            pack_s: !f.is_near() || f.is_paged(Axis::M) || (!f.deep_b && tile.1 * f.es > LINE),
             broadcast: true,
             k_l: 1,
             u,
@@ -258,7 +258,8 @@ impl Choice {
         let tile = best_tile(f, v, s);
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
-        let medium = Self { axis, tile, pack_v, pack_s: false, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) };
+        let pack_s = f.is_paged(axis);
+        let medium = Self { axis, tile, pack_v, pack_s, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) };
         // Pages of a long operand fall where they will, so that a good part of the second-level cache does not hold all of it.
         if f.waits_for_l3() && !pack_v && s <= SHORT && 3 * v * f.k * f.es > 2 * f.l2 {
             return Self { u: 96, prefetch: 8, ..medium };
@@ -292,7 +293,7 @@ impl Choice {
             };
         }
         let pack_v = !f.is_contiguous(axis);
-        let common = Self { pack_v, pack_s: false, k_s: 4, ..common };
+        let common = Self { pack_v, pack_s: f.is_paged(axis), k_s: 4, ..common }.around_caches(f);
         // Few columns at once, where all that is done is to write them.
         let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
         let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { few_columns } else { best_tile(f, v, s) };
@@ -306,13 +307,23 @@ impl Choice {
         }
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }
+
+    /// A flat product whose C would push out of the second-level cache what is multiplied: where the next cache is as slow as memory, C is
+    /// written around both. What is copied anyway gains from some steps of k on, and so does a wide product, which goes through C as it
+    /// lies; a tall one takes the columns of C in turns, each of which begins anew, unless there is more to multiply.
+    fn around_caches(self, f: &Facts) -> Self {
+        let (v, s) = f.sides(self.axis);
+        let is_worth_it = if self.pack_v || v <= s { f.k >= 24 } else { f.k >= 64 };
+        let is_written = f.writes_only && f.aligned && self.axis == Axis::M;
+        if !(is_written && is_worth_it && f.waits_for_l3() && 4 * f.bytes() > 5 * f.l2) {
+            return self;
+        }
+        Self { stream: true, pack_s: self.pack_s || (!f.deep_b && v >= 2 * OFTEN * f.lanes), ..self }
+    }
 }
 
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);
-
-/// Chains of multiply-adds that keep two units busy.
-const CHAINS: usize = 8;
 
 #[cfg(test)]
 mod tests;

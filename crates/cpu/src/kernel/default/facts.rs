@@ -122,6 +122,15 @@ impl Facts {
         if !self.is_narrow() && self.n > ways && is_one_set(self.pitch_c, ways) { TRANSPOSED_FAR } else { TRANSPOSED }
     }
 
+    /// Whether many tiles read an operand across vectors whose steps lie an even number of pages apart, so that half of what a processor
+    /// knows pages by holds all of them. A copy is cheaper than looking pages up, as measured where a vector is a line.
+    pub(super) fn is_paged(&self, axis: Axis) -> bool {
+        let (pitch, deep) = if axis == Axis::M { (self.pitch_b, self.deep_b) } else { (self.pitch_a, self.deep_a) };
+        let (v, _) = self.sides(axis);
+        let is_read_often = v >= OFTEN * self.lanes && self.k >= 32;
+        !deep && is_read_often && !self.is_narrow() && pitch >= 2 * PAGE && past(pitch, 2 * PAGE) < LINE / 4
+    }
+
     pub(super) fn registers(&self) -> usize {
         if self.is_narrow() { 16 } else { 32 }
     }
@@ -188,9 +197,16 @@ fn rows(pitch: usize, l1: usize) -> usize {
 
 /// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
 fn is_one_set(pitch: usize, ways: usize) -> bool {
-    let apart = (pitch % PAGE).min(PAGE - pitch % PAGE);
-    apart * ways < LINE
+    past(pitch, PAGE) * ways < LINE
 }
+
+/// Bytes from so many to the next multiple of `period`, or the last.
+fn past(bytes: usize, period: usize) -> usize {
+    (bytes % period).min(period - bytes % period)
+}
+
+/// Vectors that an operand is read past, tile by tile, for which a copy of it pays.
+pub(super) const OFTEN: usize = 12;
 
 /// Cycles of transposing a byte of a tile of C.
 const TRANSPOSED: f64 = 0.07;

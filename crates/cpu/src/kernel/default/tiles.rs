@@ -72,9 +72,19 @@ pub(super) fn tile_cycles(f: &Facts, v: usize, s: usize, (vecs, n_s): (usize, us
     let units = v.div_ceil(f.lanes);
     let (along, across) = (units.div_ceil(vecs), s.div_ceil(n_s));
     let (vecs, n_s) = (units as f64 / along as f64, (s * f.parts) as f64 / across as f64);
-    let step = (vecs * n_s / 2.0).max((vecs + n_s) / 2.0).max(LATENCY) + 0.5;
+    // Sets take turns in a reduction that is long beside adding them up.
+    let latency = if f.k >= 64 { LATENCY / sets((vecs * n_s).ceil() as usize) as f64 } else { LATENCY };
+    let step = (vecs * n_s / 2.0).max((vecs + n_s) / 2.0).max(latency) + 0.5;
     along as f64 * across as f64 * step
 }
+
+/// Sets of accumulators that keep two units busy with so many chains in each.
+pub(super) fn sets(chains: usize) -> usize {
+    [4, 2].into_iter().find(|sets| sets * chains <= CHAINS).unwrap_or(1)
+}
+
+/// Chains of multiply-adds that keep two units busy.
+const CHAINS: usize = 8;
 
 /// Cycles of a vector that comes from further than the first-level cache.
 const FETCHED: f64 = 0.25;
