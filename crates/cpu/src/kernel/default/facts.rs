@@ -109,8 +109,7 @@ impl Facts {
             let read = if pitch == self.es { self.es } else { (self.k * self.es).max(least) };
             let packed = if self.is_contiguous(axis) { 0.0 } else { gathered * (v * read) as f64 };
             let stored = if axis == Axis::M { 0.0 } else { self.transposed() * (v * s * self.es) as f64 };
-            let stalled = if axis == Axis::M && !self.writes_only && v < self.lanes { STALLED * s as f64 } else { 0.0 };
-            multiplied + packed + stored + stalled
+            multiplied + packed + stored
         };
         if cycles(Axis::N) < cycles(Axis::M) { Axis::N } else { Axis::M }
     }
@@ -215,6 +214,3 @@ const TRANSPOSED_FAR: f64 = 0.5;
 /// Cycles of transposing a byte of an operand whose rows lie apart; the latter where vectors are less than a line.
 const GATHERED: f64 = 0.15;
 const GATHERED_NARROW: f64 = 0.2;
-
-/// Cycles of reading a column of C that fills part of a vector, the rest of which was written a moment ago as the next one.
-const STALLED: f64 = 16.0;
