@@ -151,7 +151,13 @@ impl Compiled {
         unsafe {
             match &self.code {
                 #[cfg(target_arch = "x86_64")]
-                Code::Native(code) => self.run_part_with(thread, call, code),
+                Code::Native(code) => {
+                    self.run_part_with(thread, call, code);
+                    if self.blueprint.config.store == crate::config::Store::Stream {
+                        // Streaming stores are not in order with others: whoever is told of the result has to find it.
+                        std::arch::x86_64::_mm_sfence();
+                    }
+                }
                 Code::Portable(tiles) => self.run_part_with(thread, call, tiles),
             }
         }

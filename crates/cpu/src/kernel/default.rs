@@ -4,7 +4,7 @@
 //! block of the one that vectors run along stays in the second-level cache and a panel of the other in the first. Of a *skinny* one the
 //! long operand is read a few times only, so that a copy does not pay: it streams past the short one from where it lies. A *deep*
 //! one has little of anything but its reduction, a *flat* one is bounded by the writing of C, and a *medium* one lies in the caches
-//! as it is.
+//! as it is, mostly.
 
 mod facts;
 mod tiles;
@@ -100,7 +100,7 @@ impl Choice {
             pack_v: true,
             // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
             // apart, takes more than a line.
-            pack_s: !f.is_near() || f.is_paged(Axis::M) || (!f.deep_b && tile.1 * f.es > LINE),
+            pack_s: !f.is_near() || f.is_in_step_with_pages(Axis::M) || (!f.deep_b && tile.1 * f.es > LINE),
             broadcast: true,
             k_l: 1,
             u,
@@ -250,7 +250,7 @@ impl Choice {
         Self { broadcast: false, u, v_block, s_block: s, prefetch, ..common }
     }
 
-    /// Packing would take longer than reading a few lines twice.
+    /// Packing would take longer than reading a few lines twice, unless each of them is looked up in a page of its own.
     fn medium(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let pack_v = !f.is_contiguous(axis);
@@ -258,7 +258,7 @@ impl Choice {
         let tile = best_tile(f, v, s);
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
-        let pack_s = f.is_paged(axis);
+        let pack_s = f.is_in_step_with_pages(axis);
         let medium = Self { axis, tile, pack_v, pack_s, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) };
         // Pages of a long operand fall where they will, so that a good part of the second-level cache does not hold all of it.
         if f.waits_for_l3() && !pack_v && s <= SHORT && 3 * v * f.k * f.es > 2 * f.l2 {
@@ -267,8 +267,8 @@ impl Choice {
         medium
     }
 
-    /// C is written once, column by column, and around the caches where it does not fit them and each vector fills a line: halves of
-    /// lines, in columns that lie pages apart, leave a processor's buffers before the other half comes.
+    /// C is written once, column by column, and around the caches where it does not fit them (see [`Self::around_caches`] for a slow one) and
+    /// each vector fills a line: halves of lines, in columns that lie pages apart, leave a processor's buffers before the other half comes.
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let (v, s) = f.sides(axis);
@@ -293,7 +293,7 @@ impl Choice {
             };
         }
         let pack_v = !f.is_contiguous(axis);
-        let common = Self { pack_v, pack_s: f.is_paged(axis), k_s: 4, ..common }.around_caches(f);
+        let common = Self { pack_v, pack_s: f.is_in_step_with_pages(axis), k_s: 4, ..common }.around_caches(f);
         // Few columns at once, where all that is done is to write them.
         let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
         let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { few_columns } else { best_tile(f, v, s) };
@@ -308,17 +308,18 @@ impl Choice {
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }
 
-    /// A flat product whose C would push out of the second-level cache what is multiplied: where the next cache is as slow as memory, C is
-    /// written around both. What is copied anyway gains from some steps of k on, and so does a wide product, which goes through C as it
-    /// lies; a tall one takes the columns of C in turns, each of which begins anew, unless there is more to multiply.
+    /// C of a flat product that takes more than the second-level cache, where the next one is as slow as memory: written around both, it
+    /// leaves room for what is multiplied. That pays from some steps of k on where vectors are copied anyway, or where C is wide and
+    /// so is written from its beginning to its end; in a tall C each tile goes on elsewhere, which takes more steps to hide.
     fn around_caches(self, f: &Facts) -> Self {
         let (v, s) = f.sides(self.axis);
         let is_worth_it = if self.pack_v || v <= s { f.k >= 24 } else { f.k >= 64 };
-        let is_written = f.writes_only && f.aligned && self.axis == Axis::M;
-        if !(is_written && is_worth_it && f.waits_for_l3() && 4 * f.bytes() > 5 * f.l2) {
+        let is_written = f.writes_only && f.aligned && f.in_place && self.axis == Axis::M && v >= f.lanes;
+        if !(is_written && is_worth_it && f.waits_for_l3() && 4 * f.bytes() / f.threads > 5 * f.l2) {
             return self;
         }
-        Self { stream: true, pack_s: self.pack_s || (!f.deep_b && v >= 2 * OFTEN * f.lanes), ..self }
+        // The lines that C no longer needs hold a copy of B, for which it has to be read more often than one in step with pages.
+        Self { stream: true, pack_s: self.pack_s || (!f.deep_b && f.passes(Axis::M) >= 2 * OFTEN), ..self }
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Facts {
     pub(super) k: usize,
     /// Products of a batch.
     pub(super) products: usize,
+    /// Threads that there are.
+    pub(super) threads: usize,
     /// Whether A lies contiguous along k, and B.
     pub(super) deep_a: bool,
     pub(super) deep_b: bool,
@@ -57,6 +59,7 @@ impl Facts {
             n: input.n.max(1),
             k: input.k.div_ceil(Stored::of(input.dtype(), native).group()).max(1),
             products: input.batch.count as usize,
+            threads: fact("threads", 1).max(1),
             deep_a: input.layout.a_transposed(),
             deep_b: !input.layout.b_transposed(),
             es,
@@ -66,7 +69,8 @@ impl Facts {
             l2: fact("l2_bytes", 512 << 10),
             l3: fact("l3_bytes", 8 << 20),
             writes_only: input.beta == ScalarClass::Zero,
-            aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
+            aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16))
+                && input.operand_align() >= fact("vec_max", 16),
             rows: rows(pitch, l1),
             pitch_a: es * input.lda,
             pitch_b: es * input.ldb,
@@ -121,13 +125,19 @@ impl Facts {
         if !self.is_narrow() && self.n > ways && is_one_set(self.pitch_c, ways) { TRANSPOSED_FAR } else { TRANSPOSED }
     }
 
-    /// Whether many tiles read an operand across vectors whose steps lie an even number of pages apart, so that half of what a processor
-    /// knows pages by holds all of them. A copy is cheaper than looking pages up, as measured where a vector is a line.
-    pub(super) fn is_paged(&self, axis: Axis) -> bool {
+    /// Whether steps of the operand across vectors lie an even number of pages apart, give or take a few bytes, and are read often enough
+    /// for a copy. Half of what a processor knows pages by holds all of them, so that pages are looked up again and again, as measured where
+    /// a vector is a line.
+    pub(super) fn is_in_step_with_pages(&self, axis: Axis) -> bool {
         let (pitch, deep) = if axis == Axis::M { (self.pitch_b, self.deep_b) } else { (self.pitch_a, self.deep_a) };
-        let (v, _) = self.sides(axis);
-        let is_read_often = v >= OFTEN * self.lanes && self.k >= 32;
-        !deep && is_read_often && !self.is_narrow() && pitch >= 2 * PAGE && past(pitch, 2 * PAGE) < LINE / 4
+        let in_step = pitch > PAGE && off(pitch, 2 * PAGE) < LINE / 4;
+        !deep && in_step && !self.is_narrow() && self.k >= 32 && self.passes(axis) >= OFTEN
+    }
+
+    /// Vectors of the part of a thread past which the operand across them is read; threads divide the longer side.
+    pub(super) fn passes(&self, axis: Axis) -> usize {
+        let (v, s) = self.sides(axis);
+        if v >= s { v / self.threads / self.lanes } else { v / self.lanes }
     }
 
     pub(super) fn registers(&self) -> usize {
@@ -196,15 +206,15 @@ fn rows(pitch: usize, l1: usize) -> usize {
 
 /// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
 fn is_one_set(pitch: usize, ways: usize) -> bool {
-    past(pitch, PAGE) * ways < LINE
+    off(pitch, PAGE) * ways < LINE
 }
 
-/// Bytes from so many to the next multiple of `period`, or the last.
-fn past(bytes: usize, period: usize) -> usize {
+/// Bytes from so many to the nearest multiple of `period`.
+fn off(bytes: usize, period: usize) -> usize {
     (bytes % period).min(period - bytes % period)
 }
 
-/// Vectors that an operand is read past, tile by tile, for which a copy of it pays.
+/// Vectors of one side from which on a copy of the other side's operand pays.
 pub(super) const OFTEN: usize = 12;
 
 /// Cycles of transposing a byte of a tile of C.

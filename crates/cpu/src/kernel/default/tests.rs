@@ -1,7 +1,10 @@
 use super::*;
+use crate::kernel::CpuGemm;
 use crate::proofs::device;
+use std::sync::Arc;
 use tilewright_core::dtype::DType;
-use tilewright_ops::gemm::Layout;
+use tilewright_core::problem::{Bound, Problem};
+use tilewright_ops::gemm::{Batch, Layout, ScalarClass};
 
 fn family(m: usize, n: usize, k: usize, layout: Layout) -> Family {
     Facts::of(&device(64, 1), &GemmInput::new(m, n, k, DType::F32, layout)).family()
@@ -128,4 +131,101 @@ fn complex_products_take_the_wide_tile_where_steps_are_read_as_they_come() {
     assert_eq!(choice(64, deep, DType::C32, Layout::Nn), None);
     assert_eq!(choice(64, (16, 2560, 2560), DType::C32, Layout::Nt), None);
     assert_eq!((choice(32, long, DType::C32, Layout::Nn), choice(64, long, DType::F32, Layout::Nn)), (None, None));
+}
+
+/// A device of one thread whose last-level cache holds so much, the second-level one 2 MB.
+fn beside(l3: i64, vec_max: i64) -> DeviceSpec {
+    let mut device = device(vec_max, 1);
+    device.facts.extend([("l2_bytes", 2 << 20), ("l3_bytes", l3)].map(|(name, x)| (name.to_owned(), x)));
+    device
+}
+
+/// What a cache of all cores holds, and one of a few.
+const SLOW: i64 = 480 << 20;
+const FAST: i64 = 32 << 20;
+
+fn product((m, n, k): (usize, usize, usize), layout: Layout) -> GemmInput {
+    GemmInput::new(m, n, k, DType::F32, layout)
+}
+
+fn chosen(l3: i64, input: &GemmInput) -> Choice {
+    Choice::of(&Facts::of(&beside(l3, 64), input))
+}
+
+#[test]
+fn flat_products_are_written_around_a_slow_cache() {
+    let streams = |l3, shape, layout| chosen(l3, &product(shape, layout)).stream;
+    assert!(streams(SLOW, (160, 4124, 32), Layout::Tn) && streams(SLOW, (8192, 64, 64), Layout::Nn));
+    assert!(!streams(FAST, (160, 4124, 32), Layout::Tn));
+    // Too little for the second-level cache to lose, too little to multiply, a tall one that is not copied, and columns of half a line.
+    assert!(!streams(SLOW, (64, 3000, 32), Layout::Tn) && !streams(SLOW, (160, 4124, 16), Layout::Tn));
+    assert!(!streams(SLOW, (8192, 64, 32), Layout::Nn));
+    let narrow = GemmInput { ldc: 16, ..product((8, 20_000, 32), Layout::Nn) };
+    assert_eq!((chosen(SLOW, &narrow).axis, chosen(SLOW, &narrow).stream), (Axis::M, false));
+    // A C that is read or not aligned, of a batch too, and one that several second-level caches hold.
+    let product = product((160, 4124, 32), Layout::Tn);
+    let others = [
+        GemmInput { beta: ScalarClass::One, ..product.clone() },
+        GemmInput { ldc: 161, ..product.clone() },
+        GemmInput { batch: Batch { count: 2, strides: [5120, 131_968, 659_848] }, ..product.clone() },
+    ];
+    assert!(others.iter().all(|input| !chosen(SLOW, input).stream));
+    let mut device = beside(SLOW, 64);
+    device.facts.insert("threads".to_owned(), 4);
+    assert!(!Choice::of(&Facts::of(&device, &product)).stream);
+    // B is copied where many tiles read it.
+    let packs = |m| {
+        let choice = chosen(SLOW, &self::product((m, 4000, 32), Layout::Nt));
+        (choice.axis, choice.stream, choice.pack_s)
+    };
+    assert_eq!([packs(320), packs(448)], [(Axis::M, true, false), (Axis::M, true, true)]);
+}
+
+#[test]
+fn what_is_written_around_caches_is_legal() {
+    let stored = |kernel: CpuGemm, input: GemmInput| {
+        let problem = Bound::new(Arc::new(kernel), Arc::new(beside(SLOW, 64)), input).unwrap();
+        let config = problem.space().config(&problem.default_point().unwrap());
+        config.get("store").unwrap().to_string()
+    };
+    let wide = |dtype| GemmInput::new(512, 4096, 32, dtype, Layout::Tn);
+    for dtype in [DType::F32, DType::F64] {
+        assert_eq!(stored(CpuGemm::new(), wide(dtype)), "stream", "{dtype}");
+    }
+    for dtype in [DType::C32, DType::C64] {
+        assert_eq!(stored(CpuGemm::complex(), wide(dtype)), "stream", "{dtype}");
+    }
+    assert_eq!(stored(CpuGemm::narrow(), wide(DType::Bf16)), "normal");
+}
+
+#[test]
+fn steps_in_step_with_pages_are_packed() {
+    let packs = |shape, layout| {
+        let choice = chosen(SLOW, &product(shape, layout));
+        (choice.axis, choice.pack_s)
+    };
+    // Of a flat product, a large one, and medium ones along either axis.
+    assert_eq!(packs((256, 2048, 40), Layout::Nt), (Axis::M, true));
+    assert_eq!(packs((512, 2048, 96), Layout::Nt), (Axis::M, true));
+    assert_eq!(packs((192, 2048, 66), Layout::Nt), (Axis::M, true));
+    assert_eq!(packs((2048, 200, 66), Layout::Nn).1, packs((2048, 200, 66), Layout::Nn).0 == Axis::N);
+    // Of which the steps lie elsewhere, are read a few times, or follow each other.
+    assert_eq!(packs((512, 2000, 96), Layout::Nt), (Axis::M, false));
+    assert_eq!(packs((128, 2048, 96), Layout::Nt), (Axis::M, false));
+    assert_eq!(packs((512, 2048, 96), Layout::Nn), (Axis::M, false));
+    let narrow = Facts::of(&beside(SLOW, 32), &product((256, 2048, 40), Layout::Nt));
+    assert!(!narrow.is_in_step_with_pages(Axis::M));
+}
+
+#[test]
+fn sets_of_accumulators_count_where_an_axis_is_chosen() {
+    // Five chains along one axis wait for themselves, one along the other is taken in turns.
+    let row = chosen(SLOW, &product((1, 5, 8192), Layout::Nt));
+    assert_eq!((row.axis, row.k_l), (Axis::N, 4));
+}
+
+#[test]
+fn short_columns_of_c_that_are_read_are_no_reason_to_transpose_it() {
+    let read = GemmInput { beta: ScalarClass::One, ..product((3, 518, 64), Layout::Nn) };
+    assert_eq!(chosen(SLOW, &read).axis, Axis::M);
 }

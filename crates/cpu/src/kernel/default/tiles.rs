@@ -67,7 +67,7 @@ fn cheapest(f: &Facts, cycles: impl Fn((usize, usize)) -> f64) -> (usize, usize)
 }
 
 /// Cycles of a step of k over `v` by `s` elements: of two units for multiply-adds, of two for loads, and never under the latency of a
-/// chain.
+/// chain, which sets of accumulators share.
 pub(super) fn tile_cycles(f: &Facts, v: usize, s: usize, (vecs, n_s): (usize, usize)) -> f64 {
     let units = v.div_ceil(f.lanes);
     let (along, across) = (units.div_ceil(vecs), s.div_ceil(n_s));
