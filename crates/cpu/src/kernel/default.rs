@@ -169,9 +169,9 @@ impl Choice {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
             let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
-            if f.waits_for_l3() && short >= 8 {
-                // That cache takes about as long as memory, and there is enough to do behind what is asked for early. Fewer steps cost less than
-                // what leaves before its neighbours are read, even where C is transposed behind each block of them.
+            if f.waits_for_l3() {
+                // That cache takes about as long as memory: lines are asked for early. Fewer steps cost less than what leaves before its
+                // neighbours are read, even where C is transposed behind each block of them.
                 let u = if axis == Axis::N { 32 } else { near.u };
                 return Self { pack_s: false, u, prefetch: 32, ..near };
             }
@@ -225,7 +225,7 @@ impl Choice {
             // many as the first-level cache holds. Prefetches pay where they come from memory, unless columns of B are read as well.
             let u = (3 * f.l1 / 2 / (v * f.es)).min(96);
             let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
-            return Self { broadcast: true, u, v_block: ALL, s_block: s, prefetch, ..common };
+            return Self { broadcast: true, u, v_block: ALL, s_block: s.next_power_of_two(), prefetch, ..common };
         }
         if f.parts == 2
             && !f.is_narrow()
@@ -241,13 +241,13 @@ impl Choice {
                 broadcast: false,
                 u: 64,
                 v_block: 64,
-                s_block: s,
+                s_block: s.next_power_of_two(),
                 k_s: 8,
                 prefetch,
                 ..common
             };
         }
-        Self { broadcast: false, u, v_block, s_block: s, prefetch, ..common }
+        Self { broadcast: false, u, v_block, s_block: s.next_power_of_two(), prefetch, ..common }
     }
 
     /// Packing would take longer than reading a few lines twice, unless each of them is looked up in a page of its own.
@@ -313,7 +313,7 @@ impl Choice {
     /// so is written from its beginning to its end; in a tall C each tile goes on elsewhere, which takes more steps to hide.
     fn around_caches(self, f: &Facts) -> Self {
         let (v, s) = f.sides(self.axis);
-        let is_worth_it = if self.pack_v || v <= s { f.k >= 24 } else { f.k >= 64 };
+        let is_worth_it = f.k * f.es >= if self.pack_v || v <= s { 96 } else { 256 };
         let is_written = f.writes_only && f.aligned && f.in_place && self.axis == Axis::M && v >= f.lanes;
         if !(is_written && is_worth_it && f.waits_for_l3() && 4 * f.bytes() / f.threads > 5 * f.l2) {
             return self;

@@ -3,6 +3,7 @@ use crate::kernel::CpuGemm;
 use crate::proofs::device;
 use std::sync::Arc;
 use tilewright_core::dtype::DType;
+use tilewright_core::expr::Value;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_ops::gemm::{Batch, Layout, ScalarClass};
 
@@ -90,8 +91,8 @@ fn a_cache_of_all_cores_is_taken_for_memory() {
     assert_eq!([(own.u, own.prefetch), (shared.u, shared.prefetch)], [(128, 0), (96, 8)]);
     let less = choice(480 << 20, (800, 9, 190), Layout::Nn);
     assert_eq!((less.u, less.prefetch), (128, 0));
-    let few = choice(480 << 20, (1280, 4, 1024), Layout::Nn);
-    assert_eq!((few.broadcast, few.prefetch), (true, 0), "too little to do behind a prefetch");
+    let few = choice(480 << 20, (4, 1280, 1024), Layout::Nt);
+    assert_eq!((few.u, few.broadcast, few.prefetch), (32, false, 32));
 }
 
 #[test]
@@ -228,4 +229,15 @@ fn sets_of_accumulators_count_where_an_axis_is_chosen() {
 fn short_columns_of_c_that_are_read_are_no_reason_to_transpose_it() {
     let read = GemmInput { beta: ScalarClass::One, ..product((3, 518, 64), Layout::Nn) };
     assert_eq!(chosen(SLOW, &read).axis, Axis::M);
+}
+
+#[test]
+fn a_deep_product_takes_its_short_side_in_one_block() {
+    for n in [17, 63, 96] {
+        let input = product((100, n, 30_000), Layout::Nt);
+        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(beside(SLOW, 64)), input).unwrap();
+        let config = problem.space().config(&problem.default_point().unwrap());
+        let block = config.get("n_l").and_then(Value::as_int).unwrap();
+        assert!(block >= n as i64, "{n}: {config}");
+    }
 }
