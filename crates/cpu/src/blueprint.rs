@@ -19,7 +19,7 @@ use tilewright_ops::gemm::{GemmInput, ScalarClass};
 pub(crate) const ALIGN: usize = 64;
 
 /// Most bytes of a block of k that are prefetched ahead of their use: a share of a second-level cache.
-const FAR_BYTES: usize = 192 << 10;
+pub(crate) const FAR_BYTES: usize = 192 << 10;
 
 /// A block of k is first or later for its tile of C.
 pub(crate) const PHASES: usize = 2;

@@ -10,8 +10,8 @@ mod facts;
 mod tiles;
 mod wanted;
 
-use super::THREADED;
 use crate::LINE;
+use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
 use facts::{Facts, Family, OFTEN, PAGE, ROWS, SHARED_BY_FEW, SHORT};
 use tiles::{best_tile, sets, streaming_tile};
@@ -81,10 +81,7 @@ impl Choice {
         let is_taken_apart = f.in_place && is_short && f.k < 16;
         let vec = if is_taken_apart { f.vec(v).min(LINE / 2) } else { f.vec(v) };
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
-        let work = [f.n, f.k, f.products, f.parts * f.parts, (f.es / f.parts).div_ceil(4)]
-            .into_iter()
-            .fold(f.m, usize::saturating_mul);
-        Self { vec, k_l: sets(chains), is_little: work <= THREADED, ..choice }
+        Self { vec, k_l: sets(chains), is_little: f.is_little(), ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.
@@ -169,11 +166,11 @@ impl Choice {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
             let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
-            if f.waits_for_l3() {
+            if f.waits_for_l3() && f.in_place {
                 // That cache takes about as long as memory: lines are asked for early. Fewer steps cost less than what leaves before its
                 // neighbours are read, even where C is transposed behind each block of them.
                 let u = if axis == Axis::N { 32 } else { near.u };
-                return Self { pack_s: false, u, prefetch: 32, ..near };
+                return Self { pack_s: f.is_in_step_with_pages(axis), u, prefetch: 32, ..near };
             }
             return Self { broadcast: true, prefetch: 0, ..near };
         }
@@ -217,6 +214,12 @@ impl Choice {
         let panels = tile.0 * f.lanes + tile.1.min(s);
         let u = (2 * f.l1 / (panels * f.es)).min(f.l2 / 4 / ((v + s) * f.es)).max(128);
         let prefetch = if is_near { 0 } else { 32 };
+        // Of a side across that lies row by row, the next block is asked for early if it is not too much.
+        let u = if is_near || f.deep_across(axis) {
+            u
+        } else {
+            u.min(FAR_BYTES / (LINE * ((s * f.es).div_ceil(LINE) + 1)))
+        };
         let (pack_v, v_block) = (!f.is_contiguous(axis), tile.0 * f.lanes);
         let common = Self { axis, tile, pack_v, pack_s: false, threads: Threads::Reduction, ..Self::large(f) };
         let shares_lines = !(v_block * f.es).is_multiple_of(LINE) || !f.pitch_a.is_multiple_of(LINE);
@@ -259,7 +262,9 @@ impl Choice {
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
         let pack_s = f.is_in_step_with_pages(axis);
-        let medium = Self { axis, tile, pack_v, pack_s, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) };
+        let threads = if v >= s { Threads::Vectors } else { Threads::Across };
+        let common = Self { axis, tile, threads, prefetch: 0, ..Self::large(f) };
+        let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };
         // Pages of a long operand fall where they will, so that a good part of the second-level cache does not hold all of it.
         if f.waits_for_l3() && !pack_v && s <= SHORT && 3 * v * f.k * f.es > 2 * f.l2 {
             return Self { u: 96, prefetch: 8, ..medium };
@@ -310,7 +315,8 @@ impl Choice {
 
     /// C of a flat product that takes more than the second-level cache, where the next one is as slow as memory: written around both, it
     /// leaves room for what is multiplied. That pays from some steps of k on where vectors are copied anyway, or where C is wide and
-    /// so is written from its beginning to its end; in a tall C each tile goes on elsewhere, which takes more steps to hide.
+    /// so is written from its beginning to its end; in a tall C each tile goes on elsewhere, which takes more steps to hide. Steps count by
+    /// their bytes: elements of twice the size fill C with half the multiply-adds of a vector.
     fn around_caches(self, f: &Facts) -> Self {
         let (v, s) = f.sides(self.axis);
         let is_worth_it = f.k * f.es >= if self.pack_v || v <= s { 96 } else { 256 };

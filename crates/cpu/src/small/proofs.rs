@@ -16,6 +16,7 @@ use super::{CpuSmall, SmallPlan};
 use crate::config::Axis;
 use crate::interpreter::{Fault, Machine, Memory, Rights};
 use crate::proofs::{any_plan, device};
+use std::collections::HashSet;
 use std::sync::Arc;
 use tilewright_core::problem::{Bound, Problem};
 
@@ -52,6 +53,11 @@ fn operands(work: &mut Workload) -> Operands {
 }
 
 fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<(), Fault> {
+    fetched(blueprint, input, work).map(drop)
+}
+
+/// Runs the generated code, and tells where it fetched lines to be written.
+fn fetched(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<Vec<u64>, Fault> {
     let code = assemble(blueprint).unwrap();
     let mut memory = Memory::default();
     let (a, b, batch) = (input.a_stored(), input.b_stored(), input.batch);
@@ -68,7 +74,9 @@ fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> R
     let (v, s) = if blueprint.swapped { (b, a) } else { (a, b) };
     let arguments = [v as u64, s as u64, c as u64, batch.count.into(), &raw const constants as u64];
     let panel = panel.bytes().as_ptr() as u64;
-    Machine::new(&code, &mut memory).call_with(0, &[arguments.as_slice(), &[panel]].concat())
+    let mut machine = Machine::new(&code, &mut memory);
+    machine.call_with(0, &[arguments.as_slice(), &[panel]].concat())?;
+    Ok(machine.fetched)
 }
 
 fn run_portably(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<(), Fault> {
@@ -192,3 +200,32 @@ fn outer_products_write_long_runs_of_columns() {
     let deeper = [7, 8].map(|k| default(&GemmInput::new(300, 300, k, DType::F32, Layout::Nn), 64));
     assert_eq!(deeper.map(|c| (c.n_s, c.prefetch)), [(6, true), (6, false)]);
 }
+
+#[test]
+fn lines_of_c_are_fetched_a_tile_ahead() {
+    for (dtype, ldc) in [(DType::F32, 174), (DType::F32, 180), (DType::F64, 175)] {
+        let input = GemmInput { ldc, ..GemmInput::new(174, 99, 3, dtype, Layout::Nt) };
+        let problem = Bound::new(Arc::new(CpuSmall::new()), Arc::new(device(64, 1)), input.clone()).unwrap();
+        let point = problem.default_point().unwrap();
+        let blueprint = problem.plan(&problem.space().check(&point).unwrap()).blueprint;
+        assert!(blueprint.config.prefetch, "{:?}", blueprint.config);
+        let mut work = Gemm.workload(&input, Filling::Real, 1);
+        let fetched: HashSet<u64> =
+            fetched(&blueprint, &input, &mut work).unwrap().iter().map(|at| at / LINE).collect();
+        // Lines that columns from `first` on are written to.
+        let (base, size) = (work.buffers[C].bytes().as_ptr() as u64, dtype.size());
+        let lines = |first: usize| -> HashSet<u64> {
+            let bytes = (first..input.n).flat_map(|j| (0..input.m).map(move |i| (i + j * ldc) * size));
+            bytes.map(|byte| (base + byte as u64) / LINE).collect()
+        };
+        let behind_the_first = lines(blueprint.config.n_s);
+        let missed = behind_the_first.difference(&fetched).count();
+        assert!(20 * missed <= behind_the_first.len(), "{dtype} {ldc}: {missed} of {}", behind_the_first.len());
+        // What the last tiles fetch lies behind C: not more than a tile of it.
+        let needless = fetched.difference(&lines(0)).count();
+        let tile = blueprint.config.n_s * (ldc * size).div_ceil(LINE as usize) + 1;
+        assert!(needless <= tile, "{dtype} {ldc}: {needless} beside a tile of {tile}");
+    }
+}
+
+const LINE: u64 = crate::LINE as u64;

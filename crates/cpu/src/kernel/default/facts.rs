@@ -3,6 +3,7 @@
 use super::tiles::{best_tile, tile_cycles};
 use crate::LINE;
 use crate::config::Axis;
+use crate::kernel::THREADED;
 use crate::scalar::{Kind, Numbers, Stored};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
@@ -129,15 +130,26 @@ impl Facts {
     /// for a copy. Half of what a processor knows pages by holds all of them, so that pages are looked up again and again, as measured where
     /// a vector is a line.
     pub(super) fn is_in_step_with_pages(&self, axis: Axis) -> bool {
-        let (pitch, deep) = if axis == Axis::M { (self.pitch_b, self.deep_b) } else { (self.pitch_a, self.deep_a) };
+        let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
         let in_step = pitch > PAGE && off(pitch, 2 * PAGE) < LINE / 4;
-        !deep && in_step && !self.is_narrow() && self.k >= 32 && self.passes(axis) >= OFTEN
+        !self.deep_across(axis) && in_step && !self.is_narrow() && self.k >= 32 && self.passes(axis) >= OFTEN
+    }
+
+    /// Whether the operand across vectors lies contiguous along k.
+    pub(super) fn deep_across(&self, axis: Axis) -> bool {
+        if axis == Axis::M { self.deep_b } else { self.deep_a }
+    }
+
+    /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers.
+    pub(super) fn is_little(&self) -> bool {
+        let factors = [self.n, self.k, self.products, self.parts * self.parts, (self.es / self.parts).div_ceil(4)];
+        factors.into_iter().fold(self.m, usize::saturating_mul) <= THREADED
     }
 
     /// Vectors of the part of a thread past which the operand across them is read; threads divide the longer side.
     pub(super) fn passes(&self, axis: Axis) -> usize {
         let (v, s) = self.sides(axis);
-        if v >= s { v / self.threads / self.lanes } else { v / self.lanes }
+        if v >= s && !self.is_little() { v / self.threads / self.lanes } else { v / self.lanes }
     }
 
     pub(super) fn registers(&self) -> usize {

@@ -158,6 +158,8 @@ fn flat_products_are_written_around_a_slow_cache() {
     let streams = |l3, shape, layout| chosen(l3, &product(shape, layout)).stream;
     assert!(streams(SLOW, (160, 4124, 32), Layout::Tn) && streams(SLOW, (8192, 64, 64), Layout::Nn));
     assert!(!streams(FAST, (160, 4124, 32), Layout::Tn));
+    let doubles = |k| chosen(SLOW, &GemmInput::new(160, 6112, k, DType::F64, Layout::Tn)).stream;
+    assert_eq!([doubles(11), doubles(12)], [false, true], "steps by their bytes");
     // Too little for the second-level cache to lose, too little to multiply, a tall one that is not copied, and columns of half a line.
     assert!(!streams(SLOW, (64, 3000, 32), Layout::Tn) && !streams(SLOW, (160, 4124, 16), Layout::Tn));
     assert!(!streams(SLOW, (8192, 64, 32), Layout::Nn));
@@ -196,7 +198,7 @@ fn what_is_written_around_caches_is_legal() {
     for dtype in [DType::C32, DType::C64] {
         assert_eq!(stored(CpuGemm::complex(), wide(dtype)), "stream", "{dtype}");
     }
-    assert_eq!(stored(CpuGemm::narrow(), wide(DType::Bf16)), "normal");
+    assert_eq!(stored(CpuGemm::narrow(), wide(DType::F16)), "normal");
 }
 
 #[test]
@@ -208,8 +210,18 @@ fn steps_in_step_with_pages_are_packed() {
     // Of a flat product, a large one, and medium ones along either axis.
     assert_eq!(packs((256, 2048, 40), Layout::Nt), (Axis::M, true));
     assert_eq!(packs((512, 2048, 96), Layout::Nt), (Axis::M, true));
-    assert_eq!(packs((192, 2048, 66), Layout::Nt), (Axis::M, true));
-    assert_eq!(packs((2048, 200, 66), Layout::Nn).1, packs((2048, 200, 66), Layout::Nn).0 == Axis::N);
+    let medium = |threads: i64, input: GemmInput| {
+        let mut device = beside(SLOW, 64);
+        device.facts.insert("threads".to_owned(), threads);
+        let facts = Facts::of(&device, &input);
+        let choice = Choice::of(&facts);
+        (facts.family(), choice.axis, choice.pack_s)
+    };
+    let columns = GemmInput { ldb: 2048, ..product((192, 1000, 66), Layout::Nt) };
+    assert_eq!(medium(1, columns), (Family::Medium, Axis::M, true));
+    let rows = GemmInput { lda: 2048, ..product((24, 400, 100), Layout::Nt) };
+    assert_eq!(medium(1, rows.clone()), (Family::Medium, Axis::N, true));
+    assert_eq!(medium(4, rows), (Family::Medium, Axis::N, false), "each thread reads a quarter of the columns past it");
     // Of which the steps lie elsewhere, are read a few times, or follow each other.
     assert_eq!(packs((512, 2000, 96), Layout::Nt), (Axis::M, false));
     assert_eq!(packs((128, 2048, 96), Layout::Nt), (Axis::M, false));
@@ -232,12 +244,47 @@ fn short_columns_of_c_that_are_read_are_no_reason_to_transpose_it() {
 }
 
 #[test]
-fn a_deep_product_takes_its_short_side_in_one_block() {
-    for n in [17, 63, 96] {
-        let input = product((100, n, 30_000), Layout::Nt);
-        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(beside(SLOW, 64)), input).unwrap();
-        let config = problem.space().config(&problem.default_point().unwrap());
-        let block = config.get("n_l").and_then(Value::as_int).unwrap();
-        assert!(block >= n as i64, "{n}: {config}");
+fn a_deep_product_takes_the_side_across_vectors_in_one_block() {
+    let shapes = [
+        (100, 17, Layout::Nt),
+        (100, 63, Layout::Nt),
+        (96, 63, Layout::Nt),
+        (72, 85, Layout::Nt),
+        (33, 100, Layout::Tn),
+    ];
+    for (dtype, vec_max) in [(DType::F32, 64), (DType::F64, 64), (DType::F32, 32), (DType::C32, 64)] {
+        let kernel = || if dtype == DType::C32 { CpuGemm::complex() } else { CpuGemm::new() };
+        for (m, n, layout) in shapes {
+            let input = GemmInput::new(m, n, 30_000, dtype, layout);
+            let problem = Bound::new(Arc::new(kernel()), Arc::new(beside(SLOW, vec_max)), input).unwrap();
+            let config = problem.space().config(&problem.default_point().unwrap());
+            let across = if config.get("axis").unwrap().to_string() == "m" { n } else { m };
+            let block = config.get("n_l").and_then(Value::as_int).unwrap();
+            assert!(block >= across as i64, "{m} {n} {layout}: {config}");
+        }
     }
+}
+
+#[test]
+fn a_deep_product_from_memory_asks_for_its_next_block_early() {
+    for (dtype, m, n) in [(DType::F32, 100, 63), (DType::F32, 97, 90), (DType::F64, 72, 85)] {
+        let input = GemmInput::new(m, n, 30_000, dtype, Layout::Nt);
+        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(beside(SLOW, 64)), input).unwrap();
+        let point = problem.default_point().unwrap();
+        let plan = problem.plan(&problem.space().check(&point).unwrap());
+        assert!(plan.blueprint.far_lines().is_some(), "{dtype} {m} {n}: {}", problem.space().config(&point));
+    }
+}
+
+#[test]
+fn a_few_rows_or_columns_beside_a_slow_cache_ask_for_lines_early() {
+    for (shape, layout) in [((4, 2000, 1000), Layout::Nt), ((1500, 6, 1000), Layout::Nn)] {
+        let few = chosen(SLOW, &product(shape, layout));
+        assert_eq!((few.broadcast, few.u, few.prefetch, few.pack_s), (false, 32, 32, false), "{shape:?}");
+    }
+    // Steps of the short side in one set of the cache, and elements that are converted as they are packed.
+    let apart = GemmInput { lda: 2048, ..product((4, 2000, 1000), Layout::Nt) };
+    assert!(chosen(SLOW, &apart).pack_s);
+    let converted = GemmInput::new(4, 4000, 1000, DType::F16, Layout::Nt);
+    assert!(chosen(SLOW, &converted).broadcast);
 }
