@@ -269,7 +269,9 @@ fn a_deep_product_takes_the_side_across_vectors_in_one_block() {
 fn a_deep_product_from_memory_asks_for_its_next_block_early() {
     for (dtype, m, n) in [(DType::F32, 100, 63), (DType::F32, 97, 90), (DType::F64, 72, 85)] {
         let input = GemmInput::new(m, n, 30_000, dtype, Layout::Nt);
-        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(beside(SLOW, 64)), input).unwrap();
+        let mut device = beside(SLOW, 64);
+        device.facts.insert("l1d_bytes".to_owned(), 48 << 10);
+        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device), input).unwrap();
         let point = problem.default_point().unwrap();
         let plan = problem.plan(&problem.space().check(&point).unwrap());
         assert!(plan.blueprint.far_lines().is_some(), "{dtype} {m} {n}: {}", problem.space().config(&point));
