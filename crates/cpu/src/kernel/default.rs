@@ -166,11 +166,13 @@ impl Choice {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
             let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
-            if f.waits_for_l3() && f.in_place {
-                // That cache takes about as long as memory: lines are asked for early. Fewer steps cost less than what leaves before its
+            let in_step = f.is_in_step_with_pages(axis);
+            if f.waits_for_l3() && f.in_place && (short >= 8 || !in_step) {
+                // That cache takes about as long as memory: lines are asked for early, unless the few of the other side have to be copied for
+                // each block. Fewer steps cost less than what leaves before its
                 // neighbours are read, even where C is transposed behind each block of them.
                 let u = if axis == Axis::N { 32 } else { near.u };
-                return Self { pack_s: f.is_in_step_with_pages(axis), u, prefetch: 32, ..near };
+                return Self { pack_s: in_step, u, prefetch: 32, ..near };
             }
             return Self { broadcast: true, prefetch: 0, ..near };
         }

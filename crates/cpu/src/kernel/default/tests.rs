@@ -286,7 +286,8 @@ fn a_few_rows_or_columns_beside_a_slow_cache_ask_for_lines_early() {
     }
     // Steps of the short side in one set of the cache, and elements that are converted as they are packed.
     let apart = GemmInput { lda: 2048, ..product((4, 2000, 1000), Layout::Nt) };
-    assert!(chosen(SLOW, &apart).pack_s);
+    let apart = chosen(SLOW, &apart);
+    assert_eq!((apart.broadcast, apart.pack_s), (true, true));
     let converted = GemmInput::new(4, 4000, 1000, DType::F16, Layout::Nt);
     assert!(chosen(SLOW, &converted).broadcast);
 }
