@@ -169,8 +169,8 @@ impl Choice {
             let in_step = f.is_in_step_with_pages(axis);
             if f.waits_for_l3() && f.in_place && (short >= 8 || !in_step) {
                 // That cache takes about as long as memory: lines are asked for early, unless the few of the other side have to be copied for
-                // each block. Fewer steps cost less than what leaves before its
-                // neighbours are read, even where C is transposed behind each block of them.
+                // each block. Fewer steps cost less than what leaves before its neighbours are read, even where C is transposed behind each
+                // block of them.
                 let u = if axis == Axis::N { 32 } else { near.u };
                 return Self { pack_s: in_step, u, prefetch: 32, ..near };
             }
