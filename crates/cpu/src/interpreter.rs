@@ -53,8 +53,8 @@ pub(crate) struct Machine<'a> {
     vectors: [[u8; 64]; 32],
     masks: [u64; 8],
     pub(crate) tiles: Tiles,
-    /// Where lines were fetched to be written.
-    pub(crate) fetched: Vec<u64>,
+    /// Addresses that `prefetchw` named, in order.
+    pub(crate) prefetched: Vec<u64>,
     zero: bool,
     carry: bool,
 }
@@ -66,8 +66,8 @@ impl<'a> Machine<'a> {
         let code = decoder.into_iter().map(|i| (i.ip(), i)).collect();
         // Registers are not zero when a routine starts.
         let vectors = [[0xa5; 64]; 32];
-        let (general, masks, fetched) = ([0x5a5a; 16], [!0; 8], Vec::new());
-        Self { code, memory, general, vectors, masks, tiles: None, fetched, zero: false, carry: false }
+        let (general, masks, prefetched) = ([0x5a5a; 16], [!0; 8], Vec::new());
+        Self { code, memory, general, vectors, masks, tiles: None, prefetched, zero: false, carry: false }
     }
 
     /// Calls the routine at `entry` with one pointer.
@@ -192,7 +192,7 @@ impl<'a> Machine<'a> {
             }
             // Hints: they may name any address.
             Mnemonic::Prefetcht0 | Mnemonic::Prefetcht1 => {}
-            Mnemonic::Prefetchw => self.fetched.push(self.address(i)),
+            Mnemonic::Prefetchw => self.prefetched.push(self.address(i)),
             Mnemonic::Vzeroupper => {
                 for v in &mut self.vectors[..16] {
                     v[16..].fill(0);

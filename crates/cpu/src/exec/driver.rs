@@ -154,7 +154,7 @@ impl Compiled {
                 Code::Native(code) => {
                     self.run_part_with(thread, call, code);
                     if self.blueprint.config.store == crate::config::Store::Stream {
-                        // Streaming stores are not in order with others: whoever is told of the result has to find it.
+                        // Non-temporal stores are weakly ordered: a caller's release store would not wait for them.
                         std::arch::x86_64::_mm_sfence();
                     }
                 }

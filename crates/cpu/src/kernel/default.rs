@@ -97,7 +97,7 @@ impl Choice {
             pack_v: true,
             // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
             // apart, takes more than a line.
-            pack_s: !f.is_near() || f.is_in_step_with_pages(Axis::M) || (!f.deep_b && tile.1 * f.es > LINE),
+            pack_s: !f.is_near() || f.thrashes_tlb(Axis::M) || (!f.deep_b && tile.1 * f.es > LINE),
             broadcast: true,
             k_l: 1,
             u,
@@ -166,13 +166,13 @@ impl Choice {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
             // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
             let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
-            let in_step = f.is_in_step_with_pages(axis);
-            if f.waits_for_l3() && f.in_place && (short >= 8 || !in_step) {
-                // That cache takes about as long as memory: lines are asked for early, unless the few of the other side have to be copied for
+            let thrashes = f.thrashes_tlb(axis);
+            if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
+                // That cache takes about as long as memory: lines are prefetched, unless the few of the other side have to be copied for
                 // each block. Fewer steps cost less than what leaves before its neighbours are read, even where C is transposed behind each
                 // block of them.
                 let u = if axis == Axis::N { 32 } else { near.u };
-                return Self { pack_s: in_step, u, prefetch: 32, ..near };
+                return Self { pack_s: thrashes, u, prefetch: 32, ..near };
             }
             return Self { broadcast: true, prefetch: 0, ..near };
         }
@@ -216,21 +216,22 @@ impl Choice {
         let panels = tile.0 * f.lanes + tile.1.min(s);
         let u = (2 * f.l1 / (panels * f.es)).min(f.l2 / 4 / ((v + s) * f.es)).max(128);
         let prefetch = if is_near { 0 } else { 32 };
-        // Of a side across that lies row by row, the next block is asked for early if it is not too much.
+        // The next block of a side across that lies row by row is prefetched if it is not too large.
         let u = if is_near || f.deep_across(axis) {
             u
         } else {
             u.min(FAR_BYTES / (LINE * ((s * f.es).div_ceil(LINE) + 1)))
         };
         let (pack_v, v_block) = (!f.is_contiguous(axis), tile.0 * f.lanes);
-        let common = Self { axis, tile, pack_v, pack_s: false, threads: Threads::Reduction, ..Self::large(f) };
+        let s_block = s.next_power_of_two();
+        let common = Self { axis, tile, pack_v, pack_s: false, s_block, threads: Threads::Reduction, ..Self::large(f) };
         let shares_lines = !(v_block * f.es).is_multiple_of(LINE) || !f.pitch_a.is_multiple_of(LINE);
         if axis == Axis::M && f.in_place && !pack_v && f.is_narrow() && v > v_block && shares_lines {
             // Panels would read parts of lines, the rest of which is the next panel's: columns of A are read from end to end instead, about as
             // many as the first-level cache holds. Prefetches pay where they come from memory, unless columns of B are read as well.
             let u = (3 * f.l1 / 2 / (v * f.es)).min(96);
             let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
-            return Self { broadcast: true, u, v_block: ALL, s_block: s.next_power_of_two(), prefetch, ..common };
+            return Self { broadcast: true, u, v_block: ALL, prefetch, ..common };
         }
         if f.parts == 2
             && !f.is_narrow()
@@ -241,21 +242,12 @@ impl Choice {
             && s >= SHORT / 4
         {
             // Both operands are read step by step, some lines of each at a time.
-            return Self {
-                tile: WIDE_COMPLEX,
-                broadcast: false,
-                u: 64,
-                v_block: 64,
-                s_block: s.next_power_of_two(),
-                k_s: 8,
-                prefetch,
-                ..common
-            };
+            return Self { tile: WIDE_COMPLEX, broadcast: false, u: 64, v_block: 64, k_s: 8, prefetch, ..common };
         }
-        Self { broadcast: false, u, v_block, s_block: s.next_power_of_two(), prefetch, ..common }
+        Self { broadcast: false, u, v_block, prefetch, ..common }
     }
 
-    /// Packing would take longer than reading a few lines twice, unless each of them is looked up in a page of its own.
+    /// Packing would take longer than reading a few lines twice, unless their pages evict each other from the TLB.
     fn medium(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let pack_v = !f.is_contiguous(axis);
@@ -263,7 +255,7 @@ impl Choice {
         let tile = best_tile(f, v, s);
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
-        let pack_s = f.is_in_step_with_pages(axis);
+        let pack_s = f.thrashes_tlb(axis);
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
         let common = Self { axis, tile, threads, prefetch: 0, ..Self::large(f) };
         let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };
@@ -300,7 +292,7 @@ impl Choice {
             };
         }
         let pack_v = !f.is_contiguous(axis);
-        let common = Self { pack_v, pack_s: f.is_in_step_with_pages(axis), k_s: 4, ..common }.around_caches(f);
+        let common = Self { pack_v, pack_s: f.thrashes_tlb(axis), k_s: 4, ..common }.around_caches(f);
         // Few columns at once, where all that is done is to write them.
         let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
         let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { few_columns } else { best_tile(f, v, s) };
@@ -315,8 +307,8 @@ impl Choice {
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }
 
-    /// C of a flat product that takes more than the second-level cache, where the next one is as slow as memory: written around both, it
-    /// leaves room for what is multiplied. That pays from some steps of k on where vectors are copied anyway, or where C is wide and
+    /// A flat product that takes more than the second-level cache, where the next one is as slow as memory: non-temporal stores of C leave
+    /// the second-level cache to what is multiplied. That pays from some steps of k on where vectors are copied anyway, or where C is wide and
     /// so is written from its beginning to its end; in a tall C each tile goes on elsewhere, which takes more steps to hide. Steps count by
     /// their bytes: elements of twice the size fill C with half the multiply-adds of a vector.
     fn around_caches(self, f: &Facts) -> Self {
@@ -326,7 +318,7 @@ impl Choice {
         if !(is_written && is_worth_it && f.waits_for_l3() && 4 * f.bytes() / f.threads > 5 * f.l2) {
             return self;
         }
-        // The lines that C no longer needs hold a copy of B, for which it has to be read more often than one in step with pages.
+        // The lines that C no longer takes hold a copy of B, which has to be read more often than one that thrashes the TLB.
         Self { stream: true, pack_s: self.pack_s || (!f.deep_b && f.passes(Axis::M) >= 2 * OFTEN), ..self }
     }
 }

@@ -53,11 +53,11 @@ fn operands(work: &mut Workload) -> Operands {
 }
 
 fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<(), Fault> {
-    fetched(blueprint, input, work).map(drop)
+    prefetched(blueprint, input, work).map(drop)
 }
 
-/// Runs the generated code, and tells where it fetched lines to be written.
-fn fetched(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<Vec<u64>, Fault> {
+/// Runs the generated code; the addresses that it prefetched to be written.
+fn prefetched(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<Vec<u64>, Fault> {
     let code = assemble(blueprint).unwrap();
     let mut memory = Memory::default();
     let (a, b, batch) = (input.a_stored(), input.b_stored(), input.batch);
@@ -76,7 +76,7 @@ fn fetched(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Res
     let panel = panel.bytes().as_ptr() as u64;
     let mut machine = Machine::new(&code, &mut memory);
     machine.call_with(0, &[arguments.as_slice(), &[panel]].concat())?;
-    Ok(machine.fetched)
+    Ok(machine.prefetched)
 }
 
 fn run_portably(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<(), Fault> {
@@ -202,7 +202,7 @@ fn outer_products_write_long_runs_of_columns() {
 }
 
 #[test]
-fn lines_of_c_are_fetched_a_tile_ahead() {
+fn lines_of_c_are_prefetched_a_tile_ahead() {
     for (dtype, ldc) in [(DType::F32, 174), (DType::F32, 180), (DType::F64, 175)] {
         let input = GemmInput { ldc, ..GemmInput::new(174, 99, 3, dtype, Layout::Nt) };
         let problem = Bound::new(Arc::new(CpuSmall::new()), Arc::new(device(64, 1)), input.clone()).unwrap();
@@ -210,8 +210,8 @@ fn lines_of_c_are_fetched_a_tile_ahead() {
         let blueprint = problem.plan(&problem.space().check(&point).unwrap()).blueprint;
         assert!(blueprint.config.prefetch, "{:?}", blueprint.config);
         let mut work = Gemm.workload(&input, Filling::Real, 1);
-        let fetched: HashSet<u64> =
-            fetched(&blueprint, &input, &mut work).unwrap().iter().map(|at| at / LINE).collect();
+        let lines_asked: HashSet<u64> =
+            prefetched(&blueprint, &input, &mut work).unwrap().iter().map(|at| at / LINE).collect();
         // Lines that columns from `first` on are written to.
         let (base, size) = (work.buffers[C].bytes().as_ptr() as u64, dtype.size());
         let lines = |first: usize| -> HashSet<u64> {
@@ -219,10 +219,10 @@ fn lines_of_c_are_fetched_a_tile_ahead() {
             bytes.map(|byte| (base + byte as u64) / LINE).collect()
         };
         let behind_the_first = lines(blueprint.config.n_s);
-        let missed = behind_the_first.difference(&fetched).count();
+        let missed = behind_the_first.difference(&lines_asked).count();
         assert!(20 * missed <= behind_the_first.len(), "{dtype} {ldc}: {missed} of {}", behind_the_first.len());
-        // What the last tiles fetch lies behind C: not more than a tile of it.
-        let needless = fetched.difference(&lines(0)).count();
+        // What the last tiles prefetch lies behind C: not more than a tile of it.
+        let needless = lines_asked.difference(&lines(0)).count();
         let tile = blueprint.config.n_s * (ldc * size).div_ceil(LINE as usize) + 1;
         assert!(needless <= tile, "{dtype} {ldc}: {needless} beside a tile of {tile}");
     }

@@ -202,7 +202,7 @@ fn what_is_written_around_caches_is_legal() {
 }
 
 #[test]
-fn steps_in_step_with_pages_are_packed() {
+fn operands_that_thrash_the_tlb_are_packed() {
     let packs = |shape, layout| {
         let choice = chosen(SLOW, &product(shape, layout));
         (choice.axis, choice.pack_s)
@@ -227,7 +227,7 @@ fn steps_in_step_with_pages_are_packed() {
     assert_eq!(packs((128, 2048, 96), Layout::Nt), (Axis::M, false));
     assert_eq!(packs((512, 2048, 96), Layout::Nn), (Axis::M, false));
     let narrow = Facts::of(&beside(SLOW, 32), &product((256, 2048, 40), Layout::Nt));
-    assert!(!narrow.is_in_step_with_pages(Axis::M));
+    assert!(!narrow.thrashes_tlb(Axis::M));
 }
 
 #[test]
