@@ -10,6 +10,7 @@ use crate::exec::parts::Parts;
 use crate::scalar::Float;
 use crate::split::{Split, share};
 use iced_x86::IcedError;
+use std::ops::Range;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
 /// Derived values of one plan.
@@ -20,16 +21,41 @@ pub(super) struct Blueprint {
     pub(super) vector: Vector,
     m: Split,
     n: Split,
+    /// Blocks of k, in vectors.
+    k: Split,
 }
 
 /// Big tiles and small ones. There are no partial ones: their unit is an element.
 const KINDS: usize = 2;
 
+/// Which block of k a tile sums: the first meets C as the caller left it, the last ends with part of a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    Only,
+    First,
+    Between,
+    Last,
+}
+
+impl Block {
+    const ALL: [Self; 4] = [Self::Only, Self::First, Self::Between, Self::Last];
+
+    /// Block `i` of so many.
+    fn of(i: usize, blocks: usize) -> Self {
+        match (i == 0, i + 1 == blocks) {
+            (true, true) => Self::Only,
+            (true, false) => Self::First,
+            (false, false) => Self::Between,
+            (false, true) => Self::Last,
+        }
+    }
+}
+
 /// Routines start at this alignment, in bytes.
 const ALIGN: usize = 64;
 
-/// Where the routine of each kind of tile starts.
-pub(super) type Entries = [[usize; KINDS]; KINDS];
+/// Where the routine of each kind of tile starts, in each kind of block.
+pub(super) type Entries = [[[usize; KINDS]; KINDS]; Block::ALL.len()];
 
 impl Blueprint {
     /// Derives the values; the configuration must be legal for the input.
@@ -37,7 +63,9 @@ impl Blueprint {
         let vector =
             Vector { width: Width::from_bytes(config.vec).unwrap_or(Width::X), float: Float::of(input.dtype()) };
         let (m, n) = (Split::new(input.m, 1, config.m_s), Split::new(input.n, 1, config.n_s));
-        Self { input, config, vector, m, n }
+        let lanes = vector.lanes();
+        let k = Split::new(input.k, lanes, config.u / lanes);
+        Self { input, config, vector, m, n, k }
     }
 
     fn es(&self) -> usize {
@@ -50,7 +78,7 @@ impl Blueprint {
         [lda, ldb, ldc].map(|ld| ld * self.es())
     }
 
-    fn tile(&self, m: usize, n: usize) -> DotTile {
+    fn tile(&self, m: usize, n: usize, block: Block) -> DotTile {
         let [a_row, b_column, c_column] = self.strides().map(|bytes| bytes as i32);
         DotTile {
             vector: self.vector,
@@ -58,7 +86,7 @@ impl Blueprint {
             n,
             k_s: self.config.k_s,
             k_l: self.config.k_l,
-            tail: self.input.k % self.vector.lanes(),
+            tail: if matches!(block, Block::Only | Block::Last) { self.k.tail() } else { 0 },
             a_row,
             b_column,
             c_column,
@@ -68,13 +96,13 @@ impl Blueprint {
                 (true, false) => Ahead::A,
             },
             alpha: self.input.alpha,
-            beta: self.input.beta,
+            beta: if matches!(block, Block::Only | Block::First) { self.input.beta } else { ScalarClass::One },
         }
     }
 
-    fn args(&self, call: &Call) -> PanelArgs {
-        let lanes = self.vector.lanes();
-        let (vectors, tail) = (self.input.k / lanes, self.input.k % lanes);
+    /// What all tiles of a block of k are called with.
+    fn args(&self, call: &Call, block: usize) -> PanelArgs {
+        let (vectors, tail) = (self.k.size(block) / self.vector.lanes(), self.k.tail());
         let mut v_mask = [0; 8];
         v_mask.iter_mut().take(tail * self.es() / 4).for_each(|word| *word = u32::MAX);
         PanelArgs {
@@ -84,6 +112,45 @@ impl Blueprint {
             beta: scalar_bits(self.vector.float, call.beta),
             v_mask,
             ..PanelArgs::default()
+        }
+    }
+
+    /// Computes tiles of C in these rows and columns, of one block of k.
+    ///
+    /// # Safety
+    /// As for [`Parts::run_part`], the operands from the block on; `args` are the block's.
+    unsafe fn run_block(
+        &self,
+        mut args: PanelArgs,
+        call: &Call,
+        [rows, columns]: [Range<usize>; 2],
+        entries: &[[usize; KINDS]; KINDS],
+        runs: &impl Invoke,
+    ) {
+        let (c, es) = (&self.config, self.es());
+        let [a_row, b_column, c_column] = self.strides();
+        let (outer, inner) =
+            if c.rows_stay { ((&self.m, rows), (&self.n, columns)) } else { ((&self.n, columns), (&self.m, rows)) };
+        for tile in outer.1 {
+            for run in inner.0.runs(inner.1.clone()) {
+                let units = inner.0.units(run.kind);
+                let ((m, n), (m_kind, n_kind)) = if c.rows_stay {
+                    args.s_step = (units * b_column) as isize;
+                    args.c_step = (units * c_column) as isize;
+                    ((tile, run.first), (outer.0.kind(tile), run.kind))
+                } else {
+                    args.v_step = (units * a_row) as isize;
+                    args.c_step = (units * es) as isize;
+                    ((run.first, tile), (run.kind, outer.0.kind(tile)))
+                };
+                let (m, n) = (self.m.start(m), self.n.start(n));
+                args.v = call.a.wrapping_add(m * a_row);
+                args.s = call.b.wrapping_add(n * b_column);
+                args.c = call.c.wrapping_add(m * es + n * c_column);
+                args.tiles = run.count;
+                // SAFETY: the arguments describe tiles within the caller's extents.
+                unsafe { runs.invoke(entries[m_kind][n_kind], &raw mut args) };
+            }
         }
     }
 
@@ -112,11 +179,15 @@ impl Parts for Blueprint {
 
     fn generate(&self) -> Result<(Vec<u8>, Entries), IcedError> {
         let (mut code, mut entries) = (Vec::new(), Entries::default());
-        for (m, n) in (0..KINDS).flat_map(|m| (0..KINDS).map(move |n| (m, n))) {
-            if self.m.has(m) && self.n.has(n) {
-                code.resize(code.len().next_multiple_of(ALIGN), 0xcc);
-                entries[m][n] = code.len();
-                code.extend(self.tile(self.m.units(m), self.n.units(n)).assemble()?);
+        let blocks = self.k.tiles();
+        let is_there = |block: &Block| (0..blocks).any(|i| Block::of(i, blocks) == *block);
+        for block in Block::ALL.into_iter().filter(is_there) {
+            for (m, n) in (0..KINDS).flat_map(|m| (0..KINDS).map(move |n| (m, n))) {
+                if self.m.has(m) && self.n.has(n) {
+                    code.resize(code.len().next_multiple_of(ALIGN), 0xcc);
+                    entries[block as usize][m][n] = code.len();
+                    code.extend(self.tile(self.m.units(m), self.n.units(n), block).assemble()?);
+                }
             }
         }
         Ok((code, entries))
@@ -127,33 +198,16 @@ impl Parts for Blueprint {
     }
 
     unsafe fn run_part(&self, thread: usize, call: &Call, entries: &Entries, runs: &impl Invoke) {
-        let (c, es) = (&self.config, self.es());
+        let c = &self.config;
         let rows = share(&(0..self.m.tiles()), thread % c.t_m, c.t_m);
         let columns = share(&(0..self.n.tiles()), thread / c.t_m, c.t_n);
-        let [a_row, b_column, c_column] = self.strides();
-        let (outer, inner) =
-            if c.rows_stay { ((&self.m, rows), (&self.n, columns)) } else { ((&self.n, columns), (&self.m, rows)) };
-        let mut args = self.args(call);
-        for tile in outer.1 {
-            for run in inner.0.runs(inner.1.clone()) {
-                let units = inner.0.units(run.kind);
-                let ((m, n), (m_kind, n_kind)) = if c.rows_stay {
-                    args.s_step = (units * b_column) as isize;
-                    args.c_step = (units * c_column) as isize;
-                    ((tile, run.first), (outer.0.kind(tile), run.kind))
-                } else {
-                    args.v_step = (units * a_row) as isize;
-                    args.c_step = (units * es) as isize;
-                    ((run.first, tile), (run.kind, outer.0.kind(tile)))
-                };
-                let (m, n) = (self.m.start(m), self.n.start(n));
-                args.v = call.a.wrapping_add(m * a_row);
-                args.s = call.b.wrapping_add(n * b_column);
-                args.c = call.c.wrapping_add(m * es + n * c_column);
-                args.tiles = run.count;
-                // SAFETY: the arguments describe tiles within the caller's extents.
-                unsafe { runs.invoke(entries[m_kind][n_kind], &raw mut args) };
-            }
+        let blocks = self.k.tiles();
+        for block in 0..blocks {
+            let from = self.k.start(block) * self.es();
+            let call = call.moved([from, from, 0]);
+            let entries = &entries[Block::of(block, blocks) as usize];
+            // SAFETY: the caller's contract; operands begin where the block does.
+            unsafe { self.run_block(self.args(&call, block), &call, [rows.clone(), columns.clone()], entries, runs) };
         }
     }
 

@@ -55,7 +55,7 @@ impl Kernel for CpuDot {
     type Plan = DotPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu-dot.2")
+        KernelId::new("gemm.cpu-dot.3")
     }
 
     fn computation(&self) -> &Gemm {

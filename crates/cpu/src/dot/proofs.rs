@@ -15,13 +15,15 @@ prop_compose! {
     /// Thin products with operands along k, single rows and columns in any layout among them.
     fn inputs()(
         sizes in (1usize..20, 1usize..20, 1usize..90),
+        blocks in 0usize..4,
         pads in (0usize..3, 0usize..3, 0usize..3),
         shape in 0usize..4,
         double in any::<bool>(),
         alpha in 0usize..2,
         beta in 0usize..3,
     ) -> GemmInput {
-        let (m, n, k) = sizes;
+        // The smallest block of k has 128 elements.
+        let (m, n, k) = (sizes.0, sizes.1, sizes.2 + 128 * blocks);
         let (m, n, layout) = [(m, n, Layout::Tn), (1, n, Layout::Nn), (m, 1, Layout::Tt), (1, 1, Layout::Nt)][shape];
         let dtype = if double { DType::F64 } else { DType::F32 };
         let mut input = GemmInput::new(m, n, k, dtype, layout);

@@ -22,6 +22,8 @@ pub(super) struct Config {
     pub(super) n_s: usize,
     pub(super) k_s: usize,
     pub(super) k_l: usize,
+    /// Elements of a block of k, whose operands stay in a cache.
+    pub(super) u: usize,
     pub(super) t_m: usize,
     pub(super) t_n: usize,
     /// Whether the rows of A stay.
@@ -30,13 +32,14 @@ pub(super) struct Config {
     pub(super) prefetch: bool,
 }
 
-const SIZES: [&str; 9] = ["vec", "m_s", "n_s", "k_s", "k_l", "t_m", "t_n", "rows_stay", "prefetch"];
+const SIZES: [&str; 10] = ["vec", "m_s", "n_s", "k_s", "k_l", "u", "t_m", "t_n", "rows_stay", "prefetch"];
 /// What a model sees: sizes, and two flags.
-const FEATURES: [&str; 14] = [
+const FEATURES: [&str; 15] = [
     "m_s",
     "n_s",
     "k_s",
     "k_l",
+    "blocks",
     "t_m",
     "t_n",
     "lanes",
@@ -62,11 +65,13 @@ impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
         let values = description().sizes(at)?;
-        let [vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay, prefetch] = values;
-        Some(Self { vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay: rows_stay == 1, prefetch: prefetch == 1 })
+        let [vec, m_s, n_s, k_s, k_l, u, t_m, t_n, rows_stay, prefetch] = values;
+        Some(Self { vec, m_s, n_s, k_s, k_l, u, t_m, t_n, rows_stay: rows_stay == 1, prefetch: prefetch == 1 })
     }
 }
 
+/// Blocks of k, in elements.
+const DEPTH: [i64; 10] = [128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
 fn space() -> Result<ParamSpace, SpaceError> {
@@ -80,6 +85,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("n_s", 1..=8))
         .param(Param::ints("k_l", [1, 2, 4, 8]))
         .param(Param::ints("k_s", [1, 2, 4, 8]))
+        .param(Param::ints("u", DEPTH))
         .param(Param::ints("t", THREADS))
         .param(Param::ints("t_m", THREADS))
         .param(Param::words("order", ["row", "column"]))
@@ -91,6 +97,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .define("tiles_m", "(m + m_s - 1) // m_s")
         .define("tiles_n", "(n + n_s - 1) // n_s")
         .define("vectors", "(k + lanes - 1) // lanes")
+        .define("blocks", "max(1, (k + u - 1) // u)")
         .define("t_n", "t // t_m")
         .define("rows_stay", "1 if order == 'row' else 0")
         .define("thread_tiles", "((tiles_m + t_m - 1) // t_m) * ((tiles_n + t_n - 1) // t_n)")
@@ -114,6 +121,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
             "unrolling beyond the reduction does nothing",
         )
         .rule("short_sets", Guideline, "k_l == 1 or k_l * lanes <= k", "sets beyond the reduction stay empty")
+        .rule("depth", Guideline, "u == 128 or u < 2 * k", "deeper blocks than the reduction are the same block")
         .rule("threads", Hardware, "t <= threads", "one thread a core")
         .rule("threads_m", Implementation, "t % t_m == 0", "the threads that m leaves divide n")
         .rule("idle_threads", Guideline, "t == 1 or m * n * k >= 100000", "only large products are worth more threads")
@@ -167,6 +175,9 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
     let fits = |vec: &i64| reduction <= *vec || (int("vec_max") >= line && reduction < line);
     let narrow = [16, 32].into_iter().filter(fits);
+    // The largest block of which the shorter side stays near, else the smallest.
+    let stays = |u: &i64| u.saturating_mul(m.min(n) * int("element")) <= near;
+    let depth: Vec<Value> = DEPTH.into_iter().rev().filter(stays).chain(DEPTH).map(Value::Int).collect();
     // A processor runs ahead in long rows by itself; and where C has two rows and columns or more, asking for the next tile was slower.
     let prefetch = i64::from(m.min(n) == 1 && reduction <= SHORT_ROW);
     space.preferred_point(|param| match &*param.name {
@@ -175,6 +186,7 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         "n_s" => descending(n_s),
         "k_l" => descending(sets),
         "k_s" => descending(sets.max(2)),
+        "u" => depth.clone(),
         "t" => descending(t),
         "t_m" => descending(if rows { t } else { 1 }),
         "order" => vec![Value::from(if rows_stay { "row" } else { "column" })],
