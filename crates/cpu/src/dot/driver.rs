@@ -1,6 +1,6 @@
 //! What follows from an input and a configuration, and the loops over the tiles of C.
 
-use super::space::Config;
+use super::space::{Config, Prefetch};
 use super::tile::{Ahead, DotTile};
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::vector::{Vector, Width};
@@ -90,13 +90,22 @@ impl Blueprint {
             a_row,
             b_column,
             c_column,
-            prefetch: match (self.config.prefetch, self.config.rows_stay) {
-                (false, _) => Ahead::None,
-                (true, true) => Ahead::B,
-                (true, false) => Ahead::A,
-            },
+            prefetch: self.prefetch(a_row, b_column),
             alpha: self.input.alpha,
             beta: if matches!(block, Block::Only | Block::First) { self.input.beta } else { ScalarClass::One },
+        }
+    }
+
+    fn prefetch(&self, a_row: i32, b_column: i32) -> Ahead {
+        let (c, rows_stay) = (&self.config, self.config.rows_stay);
+        let (stays, stride, streams, threads) =
+            if rows_stay { (&self.m, a_row, &self.n, c.t_n) } else { (&self.n, b_column, &self.m, c.t_m) };
+        let share = stays.big_units.div_ceil((streams.tiles() / threads).max(1));
+        match c.prefetch {
+            Prefetch::None => Ahead::None,
+            Prefetch::Stays => Ahead::Stays { count: share, stride },
+            Prefetch::Streams if rows_stay => Ahead::B,
+            Prefetch::Streams => Ahead::A,
         }
     }
 
@@ -118,12 +127,13 @@ impl Blueprint {
     /// Computes tiles of C in these rows and columns, of one block of k.
     ///
     /// # Safety
-    /// As for [`Parts::run_part`], the operands from the block on; `args` are the block's.
+    /// As for [`Parts::run_part`], the operands from the block on, the next of which is so many bytes ahead; `args` are the block's.
     unsafe fn run_block(
         &self,
         mut args: PanelArgs,
         call: &Call,
         [rows, columns]: [Range<usize>; 2],
+        next_block: usize,
         entries: &[[usize; KINDS]; KINDS],
         runs: &impl Invoke,
     ) {
@@ -131,7 +141,14 @@ impl Blueprint {
         let [a_row, b_column, c_column] = self.strides();
         let (outer, inner) =
             if c.rows_stay { ((&self.m, rows), (&self.n, columns)) } else { ((&self.n, columns), (&self.m, rows)) };
-        for tile in outer.1 {
+        let stays = |tile: usize| {
+            let start = outer.0.start(tile);
+            if c.rows_stay { call.a.wrapping_add(start * a_row) } else { call.b.wrapping_add(start * b_column) }
+        };
+        let Range { start: first, end } = outer.1;
+        for tile in first..end {
+            // After the last tile, the first of the next block of k; there is none after the last block, which asks for what it has.
+            args.next = if tile + 1 < end { stays(tile + 1) } else { stays(first).wrapping_add(next_block) };
             for run in inner.0.runs(inner.1.clone()) {
                 let units = inner.0.units(run.kind);
                 let ((m, n), (m_kind, n_kind)) = if c.rows_stay {
@@ -206,8 +223,10 @@ impl Parts for Blueprint {
             let from = self.k.start(block) * self.es();
             let call = call.moved([from, from, 0]);
             let entries = &entries[Block::of(block, blocks) as usize];
+            let (args, sides) = (self.args(&call, block), [rows.clone(), columns.clone()]);
+            let next = if block + 1 < blocks { self.k.start(block + 1) * self.es() - from } else { 0 };
             // SAFETY: the caller's contract; operands begin where the block does.
-            unsafe { self.run_block(self.args(&call, block), &call, [rows.clone(), columns.clone()], entries, runs) };
+            unsafe { self.run_block(args, &call, sides, next, entries, runs) };
         }
     }
 

@@ -1,8 +1,8 @@
 //! The kernel.
 
+use super::default;
 use super::driver::Blueprint;
-use super::space::{self, Config, description};
-use crate::LINE;
+use super::space::{Config, description};
 use crate::exec::parts::HostParts;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
@@ -27,21 +27,6 @@ pub struct DotPlan {
 
 /// Longest of the shorter side of C: a matrix of dot products reads each operand too often where both sides are long.
 const THIN: usize = 64;
-
-/// Reductions for which no other kernel comes near, beside all of a long vector and a matrix: where C has a side that fills less than three
-/// quarters of a vector, or where it is no more than so many elements either way and the reduction is very long. Where a vector is a line,
-/// its lanes take so long to be summed that as many vectors of k are wanted as that side has elements beside its first, and half of one for
-/// a side of one element.
-const LONG: usize = 64;
-const VERY_LONG: usize = 1000;
-const LITTLE: usize = 32;
-
-/// Sizes of the second-level cache beyond which operands that several tiles read come from memory each time.
-const NEAR: usize = 3;
-
-/// Elements of C up to which operands may also come from the last-level cache each time, where vectors are less than a line: other kernels
-/// transpose there by instructions that a core has few of.
-const FEW: usize = 512;
 
 impl CpuDot {
     /// The kernel with its space.
@@ -111,27 +96,12 @@ impl Kernel for CpuDot {
         description().features(at, out);
     }
 
-    /// Vectors times matrices, and dot products: other kernels have whole vectors along a side of a few elements.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
-        let vector = device.fact("vec_max").map_or(16, |bytes| bytes as usize);
-        let lanes = vector / input.dtype().size();
-        let (short, long) = (input.m.min(input.n), input.m.max(input.n));
-        let few = if vector < LINE {
-            (short <= 1 && long > LITTLE) || (is_thin(short, lanes) && input.k >= LONG)
-        } else {
-            let enough = input.k >= (lanes / 2).max(lanes * short.saturating_sub(1));
-            is_thin(short, lanes) && enough && (long > LITTLE || input.k >= LONG)
-        };
-        let cache = device.fact("l2_bytes").map_or(512 << 10, |bytes| bytes as usize);
-        let bytes = (short + long).saturating_mul(input.k * input.dtype().size());
-        let last = device.fact("l3_bytes").map_or(0, |bytes| bytes as usize);
-        let is_cheap = vector < LINE && short * long <= FEW && bytes <= last / 2;
-        let is_near = bytes <= NEAR * cache || is_cheap;
-        if few || (long <= LITTLE && input.k >= VERY_LONG && is_near) { 2.0 } else { 0.0 }
+        if default::suits(device, input) { 2.0 } else { 0.0 }
     }
 
-    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
-        space::default_point(space)
+    fn default_point(&self, device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        default::default_point(device, input, space)
     }
 }
 

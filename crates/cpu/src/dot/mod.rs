@@ -6,12 +6,14 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `space` | parameters, rules, what models see, the default |
+//! | `space` | parameters, rules, what models see |
+//! | `default` | what runs before anything is tuned, and where this kernel leads |
 //! | `tile` | generated code of register tiles |
 //! | `driver` | what follows from an input and a configuration, and the loops |
 //! | `kernel` | the tunable kernel |
 //! | `proofs` | tests in the interpreter |
 
+mod default;
 mod driver;
 mod kernel;
 #[cfg(test)]

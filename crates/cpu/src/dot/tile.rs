@@ -16,6 +16,7 @@ const A_BASE: Register = Register::R8;
 const B_BASE: Register = Register::R9;
 const C: Register = Register::R10;
 const TILES: Register = Register::R11;
+const NEXT: Register = Register::RSI;
 
 /// Everything that the code of a tile depends on. Its arguments are those of panels (`PanelArgs`): A is `v`, B is `s`, and `k_main` and
 /// `k_tail` count vectors.
@@ -35,18 +36,25 @@ pub(super) struct DotTile {
     pub(super) a_row: i32,
     pub(super) b_column: i32,
     pub(super) c_column: i32,
-    /// The operand whose next rows or columns are prefetched.
+    /// The rows or columns that are prefetched.
     pub(super) prefetch: Ahead,
     pub(super) alpha: ScalarClass,
     pub(super) beta: ScalarClass,
 }
 
-/// An operand that tiles stream through. A processor's own prefetch ends with a row: what the next tile reads is asked for by this one.
+/// What is prefetched. A processor's own prefetch ends with a row: what the next tile reads is asked for by this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ahead {
     None,
+    /// What the next tile reads of A, which streams past.
     A,
+    /// The same of B.
     B,
+    /// So many rows or columns, at this distance in bytes, of those that stay next: each tile that streams past asks for its share.
+    Stays {
+        count: usize,
+        stride: i32,
+    },
 }
 
 /// Registers that hold no sums. Sums across vectors are formed with VEX encodings, which reach the first 16 registers only.
@@ -79,6 +87,9 @@ impl DotTile {
         e.bind(&mut next);
         e.mov(A, A_BASE);
         e.mov(B, B_BASE);
+        if self.stays().is_some() {
+            e.mov_load(NEXT, mem(ARGS, at::NEXT));
+        }
         let sums = self.m * self.n * self.k_l;
         (0..sums).for_each(|i| e.zero(self.vector.reg(free(self.vector.width) + i)));
         self.emit_loop(&mut e, at::K_MAIN, self.k_s);
@@ -88,6 +99,11 @@ impl DotTile {
         }
         self.emit_sets(&mut e);
         self.emit_store(&mut e);
+        if let Some((count, stride)) = self.stays() {
+            e.mov_load(NEXT, mem(ARGS, at::NEXT));
+            e.add_imm(NEXT, count as i32 * stride);
+            e.mov_store(mem(ARGS, at::NEXT), NEXT);
+        }
         e.add_load(A_BASE, mem(ARGS, at::V_STEP));
         e.add_load(B_BASE, mem(ARGS, at::S_STEP));
         e.add_load(C, mem(ARGS, at::C_STEP));
@@ -108,6 +124,9 @@ impl DotTile {
         let bytes = (vectors * self.vector.width.bytes()) as i32;
         e.add_imm(A, bytes);
         e.add_imm(B, bytes);
+        if self.stays().is_some() {
+            e.add_imm(NEXT, bytes);
+        }
         e.dec(COUNT);
         e.jump_if_not_zero(turn);
         e.bind(&mut done);
@@ -123,13 +142,14 @@ impl DotTile {
         let set = kk % self.k_l;
         let (a, b) = ((A, self.a_row, self.m), (B, self.b_column, self.n));
         let (held, other) = if self.m <= self.n { (a, b) } else { (b, a) };
-        let streams = match self.prefetch {
+        let ahead = match self.prefetch {
             Ahead::None => None,
-            Ahead::A => Some(a),
-            Ahead::B => Some(b),
+            Ahead::A => Some((a.0, a.1, self.m..2 * self.m)),
+            Ahead::B => Some((b.0, b.1, self.n..2 * self.n)),
+            Ahead::Stays { count, stride } => Some((NEXT, stride, 0..count)),
         };
-        if let Some((from, stride, count)) = streams.filter(|_| self.starts_a_line(kk)) {
-            (count..2 * count).for_each(|at| e.prefetch(mem(from, disp + at as i64 * i64::from(stride))));
+        if let Some((from, stride, rows)) = ahead.filter(|_| self.starts_a_line(kk)) {
+            rows.for_each(|at| e.prefetch(mem(from, disp + at as i64 * i64::from(stride))));
         }
         (0..held.2).for_each(|i| load(e, i, held.0, held.1, i));
         for j in 0..other.2 {
@@ -138,6 +158,13 @@ impl DotTile {
                 let sum = if self.m <= self.n { self.sum(set, i, j) } else { self.sum(set, j, i) };
                 e.fma(sum, self.vector.reg(i), self.vector.reg(held.2));
             }
+        }
+    }
+
+    fn stays(&self) -> Option<(usize, i32)> {
+        match self.prefetch {
+            Ahead::Stays { count, stride } => Some((count, stride)),
+            _ => None,
         }
     }
 

@@ -27,6 +27,9 @@ use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Valu
 use tilewright_loops::host::Caches;
 use tilewright_ops::gemm::{Gemm, GemmInput};
 
+/// Bytes of a last-level cache of some cores. One of all cores of a large processor holds more, and takes as long as memory.
+pub(crate) const SHARED_BY_FEW: usize = 32 << 20;
+
 /// Multiply-adds up to which a product is not worth the waking of threads.
 pub(crate) const THREADED: usize = 1 << 19;
 

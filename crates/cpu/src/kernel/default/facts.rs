@@ -3,7 +3,7 @@
 use super::tiles::{best_tile, tile_cycles};
 use crate::LINE;
 use crate::config::Axis;
-use crate::kernel::THREADED;
+use crate::kernel::{SHARED_BY_FEW, THREADED};
 use crate::scalar::{Kind, Numbers, Stored};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
@@ -203,9 +203,6 @@ pub(super) enum Family {
 
 /// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
 pub(super) const ROWS: usize = 12;
-
-/// Bytes of a last-level cache of some cores. One of all cores of a large processor holds more, and takes as long as memory.
-pub(super) const SHARED_BY_FEW: usize = 32 << 20;
 
 /// Bytes of a page: a processor prefetches within one.
 pub(super) const PAGE: usize = 4096;
