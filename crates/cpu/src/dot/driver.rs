@@ -2,11 +2,15 @@
 
 use super::space::{Config, Prefetch};
 use super::tile::{Ahead, DotTile};
+use crate::LINE;
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::vector::{Vector, Width};
+use crate::device::vec_max;
 use crate::exec::code::Invoke;
 use crate::exec::driver::{Call, scalar_bits};
+use crate::exec::pack::{Block as Packing, SLACK};
 use crate::exec::parts::Parts;
+use crate::geometry::Operand;
 use crate::scalar::Float;
 use crate::split::{Split, share};
 use iced_x86::IcedError;
@@ -54,6 +58,9 @@ impl Block {
 /// Routines start at this alignment, in bytes.
 const ALIGN: usize = 64;
 
+/// Bytes at which rows meet in few sets of a first-level cache.
+const SETS: usize = 1024;
+
 /// Where the routine of each kind of tile starts, in each kind of block.
 pub(super) type Entries = [[[usize; KINDS]; KINDS]; Block::ALL.len()];
 
@@ -73,9 +80,25 @@ impl Blueprint {
     }
 
     /// Bytes between rows of A, columns of B and columns of C.
+    /// Bytes from a row of A to the next, of columns of B, and of columns of C, as tiles read them.
     fn strides(&self) -> [usize; 3] {
-        let GemmInput { lda, ldb, ldc, .. } = self.input;
-        [lda, ldb, ldc].map(|ld| ld * self.es())
+        let (GemmInput { lda, ldb, ldc, .. }, c) = (&self.input, &self.config);
+        let row = if c.pack_a { self.pitch() } else { *lda };
+        let column = if c.pack_b { self.pitch() } else { *ldb };
+        [row, column, *ldc].map(|elements| elements * self.es())
+    }
+
+    /// Elements from a row of a copy to the next: all of a block, and a line more where rows would meet in few sets of a cache.
+    fn pitch(&self) -> usize {
+        let block = self.k.big_units * self.k.unit;
+        if (block * self.es()).is_multiple_of(SETS) { block + LINE / self.es() } else { block }
+    }
+
+    /// Bytes of one thread's copy of a block of an operand.
+    fn copy_bytes(&self) -> usize {
+        let c = &self.config;
+        let rows = if c.pack_a { self.input.m } else { 0 } + if c.pack_b { self.input.n } else { 0 };
+        if rows == 0 { 0 } else { ((rows * self.pitch() + SLACK) * self.es()).next_multiple_of(ALIGN) }
     }
 
     fn tile(&self, m: usize, n: usize, block: Block) -> DotTile {
@@ -121,6 +144,63 @@ impl Blueprint {
             beta: scalar_bits(self.vector.float, call.beta),
             v_mask,
             ..PanelArgs::default()
+        }
+    }
+
+    /// The operands from a block of k on, or the copy of those rows or columns of it that the tiles of a thread read.
+    ///
+    /// # Safety
+    /// As for [`Parts::run_part`].
+    unsafe fn block_of(&self, call: &Call, block: usize, thread: usize, tiles: [&Range<usize>; 2]) -> Call {
+        let (GemmInput { lda, ldb, .. }, c) = (&self.input, &self.config);
+        let copy = call.workspace.wrapping_add(thread * self.copy_bytes());
+        let from = self.k.start(block) * self.es();
+        let mut moved = call.moved([from, from, 0]);
+        if c.pack_a {
+            // SAFETY: the caller's contract; A lies across k.
+            unsafe { self.pack(call.a.wrapping_add(from * lda), *lda, &self.m, tiles[0], block, copy) };
+            moved.a = copy;
+        }
+        if c.pack_b {
+            // SAFETY: the caller's contract; B lies across k.
+            unsafe { self.pack(call.b.wrapping_add(from * ldb), *ldb, &self.n, tiles[1], block, copy) };
+            moved.b = copy;
+        }
+        moved
+    }
+
+    /// Transposes the rows of these tiles, whose steps of k lie so many elements apart.
+    ///
+    /// # Safety
+    /// The operand must be readable over the rows and the block, the copy writable over all rows.
+    unsafe fn pack(
+        &self,
+        source: *const u8,
+        step: usize,
+        side: &Split,
+        tiles: &Range<usize>,
+        block: usize,
+        copy: *mut u8,
+    ) {
+        let first = side.start(tiles.start);
+        let row = first * self.es();
+        // To what transposes, k is the side and rows are the steps.
+        let units = self.pitch() / self.k.unit;
+        let split = Split { extent: self.k.size(block), unit: self.k.unit, big: 1, big_units: units, small: 0 };
+        let rows = Packing {
+            source: source.wrapping_add(row),
+            operand: Operand { along: step, step: 1 },
+            split: &split,
+            tiles: 0..1,
+            depth: side.start(tiles.end) - first,
+        };
+        let (to, simd) = (copy.wrapping_add(row * self.pitch()), vec_max() >= Width::Y.bytes() as i64);
+        // SAFETY: the caller's contract; the element type is the plan's.
+        unsafe {
+            match self.vector.float {
+                Float::F32 => rows.pack(to.cast::<f32>(), simd),
+                Float::F64 => rows.pack(to.cast::<f64>(), simd),
+            }
         }
     }
 
@@ -178,11 +258,13 @@ impl Blueprint {
         T: Copy + Default + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
     {
         let GemmInput { m, n, k, lda, ldb, ldc, .. } = self.input;
+        let (row, of_a) = if self.config.pack_a { (1, lda) } else { (lda, 1) };
+        let (column, of_b) = if self.config.pack_b { (1, ldb) } else { (ldb, 1) };
         let (a, b, c) = (call.a.cast::<T>(), call.b.cast::<T>(), call.c.cast::<T>());
         for (j, i) in (0..n).flat_map(|j| (0..m).map(move |i| (j, i))) {
             // SAFETY: the caller's contract; C is read only if beta is not zero.
             unsafe {
-                let terms = (0..k).map(|p| *a.add(i * lda + p) * *b.add(j * ldb + p));
+                let terms = (0..k).map(|p| *a.add(i * row + p * of_a) * *b.add(j * column + p * of_b));
                 let sum = alpha * terms.fold(T::default(), |sum, term| sum + term);
                 let to = c.add(i + j * ldc);
                 to.write(if self.input.beta == ScalarClass::Zero { sum } else { beta * to.read() + sum });
@@ -214,17 +296,21 @@ impl Parts for Blueprint {
         self.config.t_m * self.config.t_n
     }
 
+    fn workspace(&self) -> usize {
+        self.threads() * self.copy_bytes()
+    }
+
     unsafe fn run_part(&self, thread: usize, call: &Call, entries: &Entries, runs: &impl Invoke) {
         let c = &self.config;
         let rows = share(&(0..self.m.tiles()), thread % c.t_m, c.t_m);
         let columns = share(&(0..self.n.tiles()), thread / c.t_m, c.t_n);
         let blocks = self.k.tiles();
         for block in 0..blocks {
-            let from = self.k.start(block) * self.es();
-            let call = call.moved([from, from, 0]);
+            // SAFETY: the caller's contract; the copy is this thread's.
+            let call = unsafe { self.block_of(call, block, thread, [&rows, &columns]) };
             let entries = &entries[Block::of(block, blocks) as usize];
             let (args, sides) = (self.args(&call, block), [rows.clone(), columns.clone()]);
-            let next = if block + 1 < blocks { self.k.start(block + 1) * self.es() - from } else { 0 };
+            let next = if block + 1 < blocks { (self.k.start(block + 1) - self.k.start(block)) * self.es() } else { 0 };
             // SAFETY: the caller's contract; operands begin where the block does.
             unsafe { self.run_block(args, &call, sides, next, entries, runs) };
         }

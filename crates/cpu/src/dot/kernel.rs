@@ -51,12 +51,14 @@ impl Kernel for CpuDot {
         &description().space
     }
 
-    /// Thin products of operands that are contiguous along k: A stored transposed or one tight row, B stored plain or one tight column.
+    /// Thin products whose longer operand is contiguous along k: A stored transposed or one tight row, B stored plain or one tight column.
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         input.only(&GemmInput::PLAIN)?;
         let GemmInput { m, n, layout, .. } = *input;
-        if !lies_along_k(input) {
-            return Err(InputError::new("layout", format!("{layout}: dot products read A and B along k, as of tn")));
+        let (a, b) = (a_lies_along_k(input), b_lies_along_k(input));
+        if !((a || m <= n) && (b || n <= m) && (a || b)) {
+            let message = format!("{layout}: dot products read the longer of A and B along k, as of tn");
+            return Err(InputError::new("layout", message));
         }
         if input.batch.count > 1 {
             let message = format!("{} products at once: there is code for one", input.batch.count);
@@ -107,8 +109,15 @@ impl Kernel for CpuDot {
 
 /// Whether rows of op(A) and columns of op(B) are contiguous.
 pub(crate) fn lies_along_k(input: &GemmInput) -> bool {
-    let GemmInput { m, n, lda, ldb, layout, .. } = *input;
-    (layout.a_transposed() || (m == 1 && lda == 1)) && (!layout.b_transposed() || (n == 1 && ldb == 1))
+    a_lies_along_k(input) && b_lies_along_k(input)
+}
+
+pub(super) fn a_lies_along_k(input: &GemmInput) -> bool {
+    input.layout.a_transposed() || (input.m == 1 && input.lda == 1)
+}
+
+pub(super) fn b_lies_along_k(input: &GemmInput) -> bool {
+    !input.layout.b_transposed() || (input.n == 1 && input.ldb == 1)
 }
 
 /// Whether the shorter side of C fills less than about three quarters of a vector.
@@ -119,10 +128,10 @@ pub(crate) fn is_thin(short: usize, lanes: usize) -> bool {
 /// The input with the leading dimension of a single row of A, or column of B, as its distance along the side of length 1: nothing.
 fn one_stride(input: &GemmInput) -> GemmInput {
     let mut input = input.clone();
-    if !input.layout.a_transposed() {
+    if !input.layout.a_transposed() && a_lies_along_k(&input) {
         input.lda = 0;
     }
-    if input.layout.b_transposed() {
+    if input.layout.b_transposed() && b_lies_along_k(&input) {
         input.ldb = 0;
     }
     input

@@ -17,18 +17,22 @@ prop_compose! {
         sizes in (1usize..20, 1usize..20, 1usize..90),
         blocks in 0usize..4,
         pads in (0usize..3, 0usize..3, 0usize..3),
-        shape in 0usize..4,
+        shape in 0usize..8,
         double in any::<bool>(),
         alpha in 0usize..2,
         beta in 0usize..3,
     ) -> GemmInput {
         // The smallest block of k has 128 elements.
         let (m, n, k) = (sizes.0, sizes.1, sizes.2 + 128 * blocks);
-        let (m, n, layout) = [(m, n, Layout::Tn), (1, n, Layout::Nn), (m, 1, Layout::Tt), (1, 1, Layout::Nt)][shape];
+        let (short, long) = (m.min(n), m.max(n));
+        let along = [(m, n, Layout::Tn), (1, n, Layout::Nn), (m, 1, Layout::Tt), (1, 1, Layout::Nt)];
+        let copied = [(short, long, Layout::Nn), (long, short, Layout::Tt), (n, n, Layout::Nn), (m, m, Layout::Tt)];
+        let (m, n, layout) = [along, copied].concat()[shape];
         let dtype = if double { DType::F64 } else { DType::F32 };
         let mut input = GemmInput::new(m, n, k, dtype, layout);
-        input.lda += if layout.a_transposed() { pads.0 } else { 0 };
-        input.ldb += if layout.b_transposed() { 0 } else { pads.1 };
+        // A row or column that lies across k and is tight is read where it lies.
+        input.lda += if layout.a_transposed() || shape >= 4 { pads.0 } else { 0 };
+        input.ldb += if !layout.b_transposed() || shape >= 4 { pads.1 } else { 0 };
         input.ldc += pads.2;
         input.alpha = [ScalarClass::One, ScalarClass::Other][alpha];
         input.beta = [ScalarClass::Zero, ScalarClass::One, ScalarClass::Other][beta];

@@ -1,0 +1,303 @@
+//! What runs before anything is tuned, and where this kernel leads.
+
+use super::kernel::{a_lies_along_k, b_lies_along_k, is_thin};
+use super::space::DEPTH;
+use crate::LINE;
+use crate::kernel::SHARED_BY_FEW;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::expr::Value;
+use tilewright_core::space::{BoundSpace, Point};
+use tilewright_ops::gemm::GemmInput;
+
+/// Reductions for which no other kernel comes near, beside all of a long vector and a matrix: where C has a side that fills less than three
+/// quarters of a vector, or where it is no more than so many elements either way and the reduction is very long. Where a vector is a line,
+/// its lanes take so long to be summed that as many vectors of k are wanted as that side has elements beside its first, and half of one for
+/// a side of one element.
+const LONG: usize = 64;
+const VERY_LONG: usize = 1000;
+const LITTLE: usize = 32;
+
+/// Sizes of the second-level cache beyond which operands come from far, where the last-level cache takes as long as memory.
+const NEAR: usize = 3;
+
+/// Elements of C up to which operands may also come from the last-level cache each time, where vectors are less than a line: other kernels
+/// transpose there by instructions that a core has few of.
+const FEW: usize = 512;
+
+/// Multiply-adds of vectors that summing the lanes of a vector takes as long as, where a vector is a line.
+const SUMMED: f64 = 6.0;
+
+/// What another kernel does beside multiplying whole vectors, in multiply-adds of a vector for each that a short side of one element would
+/// need: it transposes the longer operand; and the same of a product that `gemm.cpu-small` takes, which transposes the cheaper one.
+const TRANSPOSED: f64 = 7.0;
+const TRANSPOSED_SMALL: f64 = 3.5;
+
+/// Largest products that `gemm.cpu-small` takes, in multiply-adds and in elements of a side.
+const SMALL: (usize, usize) = (1 << 21, 512);
+
+/// The same that this kernel waits longer for far memory than one that reads rows of the longer operand from end to end; of elements of 8
+/// bytes it always waits longer.
+const WAITED: f64 = 3.0;
+
+/// Bytes of a column of the shorter side up to which far memory is read no faster by another kernel.
+const AS_FAST: usize = 12;
+
+/// Multiply-adds of a vector that an element of the shorter operand takes to be transposed.
+const PACKED: f64 = 0.5;
+
+/// Longest row in bytes that ends before a processor has run ahead in it.
+const SHORT_ROW: usize = 2048;
+
+/// What a choice depends on.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    m: usize,
+    n: usize,
+    k: usize,
+    /// Bytes of an element, and elements of the widest vector.
+    es: usize,
+    lanes: usize,
+    threads: usize,
+    /// Whether each operand is copied, since it lies across k.
+    pack_a: bool,
+    pack_b: bool,
+    l1: usize,
+    l2: usize,
+    l3: usize,
+}
+
+impl Facts {
+    fn of(device: &DeviceSpec, input: &GemmInput) -> Self {
+        let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
+        let es = input.dtype().size();
+        Self {
+            m: input.m.max(1),
+            n: input.n.max(1),
+            k: input.k,
+            es,
+            lanes: (fact("vec_max", 16) / es).max(1),
+            threads: fact("threads", 1).max(1),
+            pack_a: !a_lies_along_k(input),
+            pack_b: !b_lies_along_k(input),
+            l1: fact("l1d_bytes", 32 << 10),
+            l2: fact("l2_bytes", 512 << 10),
+            l3: fact("l3_bytes", 0),
+        }
+    }
+
+    fn short(&self) -> usize {
+        self.m.min(self.n)
+    }
+
+    fn long(&self) -> usize {
+        self.m.max(self.n)
+    }
+
+    /// Whether a vector is a line.
+    fn is_line(&self) -> bool {
+        self.lanes * self.es >= LINE
+    }
+
+    /// Whether the shorter operand is copied.
+    fn packs(&self) -> bool {
+        self.pack_a || self.pack_b
+    }
+
+    /// Bytes of so many rows of an operand.
+    fn rows(&self, count: usize) -> usize {
+        count.saturating_mul(self.k * self.es)
+    }
+
+    /// Whether the last-level cache takes about as long as memory.
+    fn waits_for_l3(&self) -> bool {
+        self.l3 > SHARED_BY_FEW
+    }
+
+    /// Whether operands come from memory, or from a cache that takes as long.
+    fn is_far(&self) -> bool {
+        let near = if self.waits_for_l3() { NEAR * self.l2 } else { (self.l3 / 2).max(NEAR * self.l2) };
+        self.rows(self.short() + self.long()) > near
+    }
+
+    /// By how much whole vectors are more than a side, of the narrowest vectors that hold the whole side.
+    fn padded(&self, side: usize) -> f64 {
+        let widths = [16, 32].map(|bytes| bytes / self.es);
+        let lanes = widths.into_iter().find(|lanes| side <= *lanes).unwrap_or(self.lanes).min(self.lanes);
+        (side.next_multiple_of(lanes.max(1)) - side) as f64 / side as f64
+    }
+
+    /// Whether summing lanes takes less time than what other kernels do that have vectors along a side of C: they multiply whole vectors,
+    /// and transpose an operand. As measured where a vector is a line and a core has one unit for multiply-adds of such vectors.
+    fn sums_cost_less(&self) -> bool {
+        let (most, longest) = SMALL;
+        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
+        let short = self.short() as f64;
+        let spared = if work <= most && self.long().max(self.k) <= longest {
+            self.padded(self.m).min(self.padded(self.n)) + TRANSPOSED_SMALL / short
+        } else {
+            self.padded(self.short()) + if self.is_far() { -WAITED } else { TRANSPOSED } / short
+        };
+        let packed = if self.packs() { PACKED * self.lanes as f64 / self.long() as f64 } else { 0.0 };
+        SUMMED * self.lanes as f64 <= (spared - packed) * self.k as f64
+    }
+}
+
+/// Whether this kernel leads: vectors times matrices, dot products, and what would fill vectors along C badly.
+pub(super) fn suits(device: &DeviceSpec, input: &GemmInput) -> bool {
+    let f = Facts::of(device, input);
+    if f.packs() {
+        return f.is_line() && !(f.is_far() && (f.waits_for_l3() || f.es > 4)) && f.sums_cost_less();
+    }
+    let (short, long) = (f.short(), f.long());
+    let is_thin = is_thin(short, f.lanes);
+    if !f.is_line() {
+        let is_near = f.rows(short + long) <= NEAR * f.l2 || (short * long <= FEW && f.rows(short + long) <= f.l3 / 2);
+        let few = (short <= 1 && long > LITTLE) || (is_thin && f.k >= LONG);
+        return few || (long <= LITTLE && f.k >= VERY_LONG && is_near);
+    }
+    let enough = f.k >= (f.lanes / 2).max(f.lanes * (short - 1));
+    let few = is_thin && enough && (long > LITTLE || f.k >= LONG);
+    if !f.is_far() {
+        return few || (long <= LITTLE && f.k >= VERY_LONG) || f.sums_cost_less();
+    }
+    if f.waits_for_l3() {
+        return few;
+    }
+    few && (short == 1 || short * f.es <= AS_FAST) || (f.es <= 4 && f.sums_cost_less())
+}
+
+/// A tile that is as square as C allows, enough sets of sums to hide the latency of their chains, and the side stays of which the other is
+/// then read least.
+pub(super) fn default_point(device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
+    let f = Facts::of(device, input);
+    let (m_s, n_s) = tile(&f);
+    let sets = (8 / (m_s * n_s)).max(1);
+    let descending = |most: usize| (1..=most.max(1)).rev().map(Value::from).collect::<Vec<_>>();
+    let rows = f.m >= f.n;
+    // Whether the shorter side is more than one tile.
+    let is_cut = f.short() > if rows { n_s } else { m_s };
+    // The longer side is read once, and in one run where all of the other is a tile.
+    let rows_stay = rows == is_cut;
+    let column = f.rows(1);
+    // The narrowest vector that holds a column of k; of lines the narrowest of all, whose lanes are summed soonest.
+    let fits = |vec: &usize| column <= *vec || (f.is_line() && column < LINE);
+    let widths = [16, 32].into_iter().filter(fits).chain([64, 32, 16]);
+    let is_far = f.is_far() && f.is_line() && !f.waits_for_l3();
+    // The largest block of which the shorter side stays near, else the smallest.
+    let stays = |u: &i64| (*u as usize).saturating_mul(f.short() * f.es) <= f.l2 / 2;
+    let depth = DEPTH.into_iter().rev().filter(stays).chain(DEPTH);
+    // A processor runs ahead in long rows by itself; where C has two rows and columns or more, asking for the next tile was slower in near
+    // memory.
+    let prefetch = match (is_cut, f.short()) {
+        (true, _) if is_far => 2,
+        (false, 2..) if is_far => 1,
+        (_, 1) if column <= SHORT_ROW => 1,
+        _ => 0,
+    };
+    space.preferred_point(|param| match &*param.name {
+        "vec" => widths.clone().map(Value::from).collect(),
+        "m_s" => descending(m_s),
+        "n_s" => descending(n_s),
+        "k_l" => descending(sets),
+        "k_s" => descending(sets.max(2)),
+        "u" => depth.clone().map(Value::Int).collect(),
+        "t" => descending(f.threads),
+        "t_m" => descending(if rows { f.threads } else { 1 }),
+        "order" => vec![Value::from(if rows_stay { "row" } else { "column" })],
+        "prefetch" => vec![Value::from(prefetch)],
+        "pack_a" => vec![Value::from(usize::from(f.pack_a))],
+        "pack_b" => vec![Value::from(usize::from(f.pack_b))],
+        _ => Vec::new(),
+    })
+}
+
+/// Sides of the default's tile.
+fn tile(f: &Facts) -> (usize, usize) {
+    // Half-cycles of reading a vector of the longer side once more, where a tile has so many of its columns or rows. Where vectors are less
+    // than a line there are sums for less than half as much, and nobody has measured what that trades for.
+    let again = |rows: usize| {
+        if !f.is_line() || f.rows(rows + f.short()) <= f.l1 {
+            0
+        } else if f.rows(f.long()) <= f.l2 {
+            1
+        } else {
+            4
+        }
+    };
+    square(f.m, f.n, if f.is_line() { 24 } else { 11 }, again)
+}
+
+/// Sides of the tile that takes the fewest cycles a vector of k: of two units for multiply-adds, of two for loads, one for what each tile
+/// costs beside, and `again` for each further time that a vector of the longer side comes from beyond the first-level cache. Of equals the
+/// larger.
+fn square(m: usize, n: usize, sums: usize, again: impl Fn(usize) -> usize) -> (usize, usize) {
+    let sides = (1..=m.min(8)).flat_map(|m_s| (1..=n.min(8)).map(move |n_s| (m_s, n_s)));
+    let fits = |&(m_s, n_s): &(usize, usize)| m_s * n_s <= sums && m_s.min(n_s) <= 4;
+    let half_cycles = |&(m_s, n_s): &(usize, usize)| {
+        let (along, across) = (m.div_ceil(m_s), n.div_ceil(n_s));
+        let each = (m * n).max(along * across).max(m * across + n * along);
+        let (long, times, rows) = if m >= n { (m, across, m_s) } else { (n, along, n_s) };
+        (each + 2 * along * across + (times - 1) * long * again(rows), std::cmp::Reverse(m_s * n_s))
+    };
+    sides.filter(fits).min_by_key(half_cycles).unwrap_or((1, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suits;
+    use crate::CpuDot;
+    use crate::proofs::device;
+    use std::sync::Arc;
+    use tilewright_core::dtype::DType;
+    use tilewright_core::problem::{Bound, Problem};
+    use tilewright_ops::gemm::{GemmInput, Layout};
+
+    /// Of a default: the sides of the tile, the order, and the depth of a block.
+    fn chosen(m: usize, n: usize, k: usize) -> [String; 4] {
+        let input = GemmInput::new(m, n, k, DType::F32, Layout::Tn);
+        let problem = Bound::new(Arc::new(CpuDot::new()), Arc::new(device(64, 1)), input).unwrap();
+        let config = problem.space().config(&problem.default_point().unwrap());
+        ["m_s", "n_s", "order", "u"].map(|name| config.get(name).unwrap().to_string())
+    }
+
+    #[test]
+    fn a_side_from_beyond_the_first_level_cache_is_read_once_where_a_tile_may_have_all_of_the_other() {
+        let tile = |m, n, k| chosen(m, n, k)[..2].join(" ");
+        assert_eq!([tile(7, 756, 6144), tile(756, 7, 6144)], ["7 3", "3 7"]);
+        assert_eq!([tile(192, 5, 1130), tile(192, 5, 200)], ["4 5", "8 3"]);
+        // Where it takes two tiles, no more than these.
+        assert_eq!(tile(9, 500, 3000), "6 4");
+    }
+
+    #[test]
+    fn a_block_of_the_shorter_side_stays_near() {
+        // The longer side is read once, however long the reduction.
+        for k in [1000, 32_769] {
+            assert_eq!([chosen(17, 19, k)[2].as_str(), chosen(19, 17, k)[2].as_str()], ["column", "row"]);
+        }
+        let depth = |m, k| chosen(m, 500, k)[3].parse::<usize>().unwrap();
+        let l2 = device(64, 1).fact("l2_bytes").unwrap() as usize;
+        for (m, k) in [(17, 32_769), (64, 32_769), (5, 100_000), (40, 3000)] {
+            let (u, bytes) = (depth(m, k), |u: usize| m * u * 4);
+            assert!(bytes(u.min(k)) <= l2 / 2 && (u >= k || bytes(2 * u) > l2 / 2), "{m}: {u}");
+        }
+    }
+
+    #[test]
+    fn dot_products_lead_where_vectors_along_c_would_be_filled_badly() {
+        let facts = [("l1d_bytes", 32 << 10), ("l2_bytes", 1 << 20), ("l3_bytes", 32 << 20)];
+        let mut device = device(64, 1);
+        facts.iter().for_each(|(name, bytes)| drop(device.facts.insert((*name).to_owned(), *bytes)));
+        let leads = |m, n, k, dtype| suits(&device, &GemmInput::new(m, n, k, dtype, Layout::Tn));
+        let single = |m, n, k| leads(m, n, k, DType::F32);
+        // 17 = 16 + 1, while a line more or less is no reason.
+        assert_eq!([single(500, 17, 500), single(500, 32, 300), single(500, 17, 40)], [true, false, false]);
+        assert_eq!([single(17, 19, 32_769), single(495, 36, 2025), single(163, 61, 3789)], [true; 3]);
+        // Of what `gemm.cpu-small` takes it may have vectors along either side.
+        assert_eq!([single(20, 20, 200), single(200, 16, 256), single(64, 33, 128)], [true, false, false]);
+        // From memory: operands of 8 bytes are left to who reads rows from end to end.
+        assert_eq!([single(2560, 33, 2560), single(2560, 16, 2560)], [true, false]);
+        let double = |m, n, k| leads(m, n, k, DType::F64);
+        assert_eq!([double(13, 215, 17_025), double(13, 215, 1000), double(1, 2000, 3000)], [false, true, true]);
+    }
+}
