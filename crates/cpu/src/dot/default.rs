@@ -42,8 +42,9 @@ const WAITED: f64 = 3.0;
 /// Bytes of a column of the shorter side up to which far memory is read no faster by another kernel.
 const AS_FAST: usize = 12;
 
-/// Multiply-adds of a vector that an element of the shorter operand takes to be transposed.
-const PACKED: f64 = 0.5;
+/// Multiply-adds of a vector that an element of the shorter operand takes to be transposed, of so many rows at a time.
+const PACKED: f64 = 1.2;
+const PACKED_ROWS: usize = 8;
 
 /// Longest row in bytes that ends before a processor has run ahead in it.
 const SHORT_ROW: usize = 2048;
@@ -137,7 +138,8 @@ impl Facts {
         } else {
             self.padded(self.short()) + if self.is_far() { -WAITED } else { TRANSPOSED } / short
         };
-        let packed = if self.packs() { PACKED * self.lanes as f64 / self.long() as f64 } else { 0.0 };
+        let rows = self.short().max(PACKED_ROWS) as f64 / short;
+        let packed = if self.packs() { PACKED * self.lanes as f64 * rows / self.long() as f64 } else { 0.0 };
         SUMMED * self.lanes as f64 <= (spared - packed) * self.k as f64
     }
 }
@@ -145,25 +147,24 @@ impl Facts {
 /// Whether this kernel leads: vectors times matrices, dot products, and what would fill vectors along C badly.
 pub(super) fn suits(device: &DeviceSpec, input: &GemmInput) -> bool {
     let f = Facts::of(device, input);
-    if f.packs() {
-        return f.is_line() && !(f.is_far() && (f.waits_for_l3() || f.es > 4)) && f.sums_cost_less();
-    }
     let (short, long) = (f.short(), f.long());
-    let is_thin = is_thin(short, f.lanes);
+    let is_thin = !f.packs() && is_thin(short, f.lanes);
     if !f.is_line() {
         let is_near = f.rows(short + long) <= NEAR * f.l2 || (short * long <= FEW && f.rows(short + long) <= f.l3 / 2);
-        let few = (short <= 1 && long > LITTLE) || (is_thin && f.k >= LONG);
-        return few || (long <= LITTLE && f.k >= VERY_LONG && is_near);
+        let few = (!f.packs() && short <= 1 && long > LITTLE) || (is_thin && f.k >= LONG);
+        return few || (!f.packs() && long <= LITTLE && f.k >= VERY_LONG && is_near);
     }
     let enough = f.k >= (f.lanes / 2).max(f.lanes * (short - 1));
     let few = is_thin && enough && (long > LITTLE || f.k >= LONG);
     if !f.is_far() {
-        return few || (long <= LITTLE && f.k >= VERY_LONG) || f.sums_cost_less();
+        let little = !f.packs() && long <= LITTLE && f.k >= VERY_LONG;
+        return few || little || f.sums_cost_less();
     }
     if f.waits_for_l3() {
         return few;
     }
-    few && (short == 1 || short * f.es <= AS_FAST) || (f.es <= 4 && f.sums_cost_less())
+    let as_fast = short == 1 || short * f.es <= AS_FAST;
+    as_fast && (few || f.packs()) || (f.es <= 4 && f.sums_cost_less())
 }
 
 /// A tile that is as square as C allows, enough sets of sums to hide the latency of their chains, and the side stays of which the other is

@@ -26,7 +26,7 @@ pub struct DotPlan {
 }
 
 /// Longest of the shorter side of C: a matrix of dot products reads each operand too often where both sides are long.
-const THIN: usize = 64;
+const THIN: usize = 128;
 
 impl CpuDot {
     /// The kernel with its space.
