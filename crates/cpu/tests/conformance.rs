@@ -120,14 +120,18 @@ fn threads_conform() {
     conform(DType::F32, 3);
 }
 
-/// Thin products of operands along k: those of the inputs of every kind that are.
+/// Thin products whose longer operand lies along k: those of the inputs of every kind that are, and copied ones.
 #[test]
 fn dot_products_conform() {
     let kernel = Arc::new(CpuDot::new());
     let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
     for (dtype, threads) in [(DType::F32, 1), (DType::F64, 3)] {
-        let thin: Vec<GemmInput> = inputs(dtype).into_iter().filter(|input| kernel.accepts(input).is_ok()).collect();
+        let mut thin: Vec<GemmInput> =
+            inputs(dtype).into_iter().filter(|input| kernel.accepts(input).is_ok()).collect();
         assert!(thin.len() > 5, "{}", thin.len());
+        // The shorter operand lies across k and is copied, in several blocks and by several threads.
+        let new = |m, n, k, layout| GemmInput::new(m, n, k, dtype, layout);
+        thin.extend([new(20, 130, 300, Layout::Nn), new(130, 21, 300, Layout::Tt)]);
         tilewright_testkit::kernel(&kernel, &mut CpuDevice::new(threads).unwrap(), &thin, &effort).unwrap();
     }
 }

@@ -174,7 +174,7 @@ impl AxpyTile {
         for (i, j) in (0..vectors).flat_map(|i| (0..self.s).map(move |j| (i, j))) {
             let to = self.c(i, j);
             if masked(i) {
-                e.store_masked(to, self.sum(i, j), self.mask());
+                e.store_lanes(to, self.sum(i, j), self.tail, self.mask());
             } else {
                 e.op2_store(self.vector.store(), to, self.sum(i, j));
             }

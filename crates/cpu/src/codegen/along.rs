@@ -15,7 +15,7 @@ pub(super) fn emit_store(tile: &Tile, e: &mut Emitter, s_stride: i32) {
         for i in 0..tile.vecs {
             let (acc, disp) = (tile.out(j, i), disp(tile, s_stride, j, i));
             if tile.is_tail(i) {
-                e.store_masked(mem(C, disp), acc, mask);
+                e.store_lanes(mem(C, disp), acc, tile.tail, mask);
             } else if tile.stream {
                 e.op2_store(tile.vector.store_stream(), mem(C, disp), acc);
             } else {

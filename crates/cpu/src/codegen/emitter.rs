@@ -190,17 +190,42 @@ impl Emitter {
         }
     }
 
-    /// Stores only the lanes of the mask.
-    pub(crate) fn store_masked(&mut self, to: MemoryOperand, from: Register, scratch: Register) {
-        let code = self.vector.mask_store();
+    /// Stores the first lanes only, of which there are so many: by the mask, where masks are registers of their own, else in parts.
+    pub(crate) fn store_lanes(&mut self, to: MemoryOperand, from: Register, lanes: usize, scratch: Register) {
         if self.vector.width == Width::Z {
-            self.push(Instruction::with2(code, to, from).map(|mut i| {
+            self.push(Instruction::with2(self.vector.store(), to, from).map(|mut i| {
                 i.set_op_mask(MASK);
                 i
             }));
         } else {
-            self.load(scratch, mem(Register::RDI, at::V_MASK));
-            self.push(Instruction::with3(code, to, scratch, from));
+            self.store_parts(to, from, lanes * self.vector.float.bytes(), scratch);
+        }
+    }
+
+    /// Stores the low bytes of a vector of 16 or 32 bytes, not all of them, in parts of 16, 8 and 4: a masked store of AVX is dozens of
+    /// microcoded steps on some processors.
+    pub(crate) fn store_parts(&mut self, to: MemoryOperand, from: Register, mut bytes: usize, scratch: Register) {
+        let low = |register: Register| Register::XMM0 + register.number() as u32;
+        let (mut at, mut rest, scratch) = (to, low(from), low(scratch));
+        if bytes >= 16 {
+            self.op2_store(Code::VEX_Vmovups_xmmm128_xmm, at, rest);
+            (at.displacement, bytes) = (at.displacement + 16, bytes - 16);
+            if bytes > 0 {
+                let whole = Register::YMM0 + from.number() as u32;
+                self.push(Instruction::with3(Code::VEX_Vextractf128_xmmm128_ymm_imm8, scratch, whole, 1));
+                rest = scratch;
+            }
+        }
+        if bytes >= 8 {
+            self.op2_store(Code::VEX_Vmovsd_m64_xmm, at, rest);
+            (at.displacement, bytes) = (at.displacement + 8, bytes - 8);
+            if bytes > 0 {
+                self.op3(Code::VEX_Vunpckhpd_xmm_xmm_xmmm128, scratch, rest, rest);
+                rest = scratch;
+            }
+        }
+        if bytes > 0 {
+            self.op2_store(Code::VEX_Vmovss_m32_xmm, at, rest);
         }
     }
 

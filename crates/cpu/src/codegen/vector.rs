@@ -188,13 +188,6 @@ impl Vector {
             EVEX_Vmovups_zmm_k1z_zmmm512 EVEX_Vmovupd_zmm_k1z_zmmm512)
     }
 
-    /// Masked store of the VEX widths; the mask is a vector register.
-    pub(crate) fn mask_store(self) -> Code {
-        by_type!(self; VEX_Vmaskmovps_m128_xmm_xmm VEX_Vmaskmovpd_m128_xmm_xmm,
-            VEX_Vmaskmovps_m256_ymm_ymm VEX_Vmaskmovpd_m256_ymm_ymm,
-            EVEX_Vmovups_zmmm512_k1z_zmm EVEX_Vmovupd_zmmm512_k1z_zmm)
-    }
-
     /// Interleaves the low or the high halves of 128-bit lanes, in elements of 4 or 8 bytes.
     pub(crate) fn unpack(self, bytes: usize, high: bool) -> Code {
         match (self.width, bytes, high) {

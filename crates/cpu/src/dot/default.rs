@@ -4,6 +4,7 @@ use super::kernel::{a_lies_along_k, b_lies_along_k, is_thin};
 use super::space::DEPTH;
 use crate::LINE;
 use crate::kernel::SHARED_BY_FEW;
+use crate::small::{SMALL_SIDE, SMALL_WORK};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Point};
@@ -31,9 +32,6 @@ const SUMMED: f64 = 6.0;
 /// need: it transposes the longer operand; and the same of a product that `gemm.cpu-small` takes, which transposes the cheaper one.
 const TRANSPOSED: f64 = 7.0;
 const TRANSPOSED_SMALL: f64 = 3.5;
-
-/// Largest products that `gemm.cpu-small` takes, in multiply-adds and in elements of a side.
-const SMALL: (usize, usize) = (1 << 21, 512);
 
 /// The same that this kernel waits longer for far memory than one that reads rows of the longer operand from end to end; of elements of 8
 /// bytes it always waits longer.
@@ -127,48 +125,65 @@ impl Facts {
         (side.next_multiple_of(lanes.max(1)) - side) as f64 / side as f64
     }
 
-    /// Whether summing lanes takes less time than what other kernels do that have vectors along a side of C: they multiply whole vectors,
-    /// and transpose an operand. As measured where a vector is a line and a core has one unit for multiply-adds of such vectors.
-    fn sums_cost_less(&self) -> bool {
-        let (most, longest) = SMALL;
+    /// What this kernel spares, in multiply-adds of a vector for each that the product needs: other kernels have vectors along a side of C,
+    /// multiply whole ones, and transpose an operand; this one sums lanes. As measured where a vector is a line and a core has one unit
+    /// for multiply-adds of such vectors.
+    fn spared(&self) -> f64 {
         let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
-        let short = self.short() as f64;
-        let spared = if work <= most && self.long().max(self.k) <= longest {
+        let (short, long) = (self.short() as f64, self.long() as f64);
+        let others = if work <= SMALL_WORK && self.long().max(self.k) <= SMALL_SIDE {
             self.padded(self.m).min(self.padded(self.n)) + TRANSPOSED_SMALL / short
         } else {
             self.padded(self.short()) + if self.is_far() { -WAITED } else { TRANSPOSED } / short
         };
         let rows = self.short().max(PACKED_ROWS) as f64 / short;
-        let packed = if self.packs() { PACKED * self.lanes as f64 * rows / self.long() as f64 } else { 0.0 };
-        SUMMED * self.lanes as f64 <= (spared - packed) * self.k as f64
+        let packed = if self.packs() { PACKED * self.lanes as f64 * rows / long } else { 0.0 };
+        others - packed - SUMMED * self.lanes as f64 / self.k.max(1) as f64
+    }
+
+    /// Whether what this kernel spares is known: not where vectors are less than a line, nor of far memory but where it was measured.
+    fn may_lead(&self) -> bool {
+        self.is_line() && (!self.is_far() || (!self.waits_for_l3() && self.es <= 4))
+    }
+
+    /// Whether other kernels come nowhere near.
+    fn is_made_for(&self) -> bool {
+        let (short, long) = (self.short(), self.long());
+        let is_very_long = long <= LITTLE && self.k >= VERY_LONG;
+        let is_as_fast = short == 1 || short * self.es <= AS_FAST;
+        let is_far = self.is_far() && !self.waits_for_l3();
+        if self.packs() {
+            return self.is_line() && is_far && is_as_fast;
+        }
+        if !self.is_line() {
+            let bytes = self.rows(short + long);
+            let is_near = bytes <= NEAR * self.l2 || (short * long <= FEW && bytes <= self.l3 / 2);
+            let few = (short <= 1 && long > LITTLE) || (is_thin(short, self.lanes) && self.k >= LONG);
+            return few || (is_very_long && is_near);
+        }
+        let is_enough = self.k >= (self.lanes / 2).max(self.lanes * (short - 1));
+        let few = is_thin(short, self.lanes) && is_enough && (long > LITTLE || self.k >= LONG);
+        if is_far { few && is_as_fast } else { few || (is_very_long && !self.is_far()) }
     }
 }
 
-/// Whether this kernel leads: vectors times matrices, dot products, and what would fill vectors along C badly.
-pub(super) fn suits(device: &DeviceSpec, input: &GemmInput) -> bool {
+/// Above all others, whatever was learned of them; and above other defaults only.
+const MADE_FOR: f64 = 2.0;
+const AHEAD: f64 = 1.5;
+
+/// How well this kernel suits an input: vectors times matrices, dot products, and sides that would fill vectors along C badly.
+pub(super) fn suits(device: &DeviceSpec, input: &GemmInput) -> f64 {
     let f = Facts::of(device, input);
-    let (short, long) = (f.short(), f.long());
-    let is_thin = !f.packs() && is_thin(short, f.lanes);
-    if !f.is_line() {
-        let is_near = f.rows(short + long) <= NEAR * f.l2 || (short * long <= FEW && f.rows(short + long) <= f.l3 / 2);
-        let few = (!f.packs() && short <= 1 && long > LITTLE) || (is_thin && f.k >= LONG);
-        return few || (!f.packs() && long <= LITTLE && f.k >= VERY_LONG && is_near);
+    match f.spared() {
+        _ if f.is_made_for() => MADE_FOR,
+        spared if spared >= 0.5 && f.may_lead() => MADE_FOR,
+        spared if spared >= 0.0 && f.may_lead() => AHEAD,
+        _ => 0.0,
     }
-    let enough = f.k >= (f.lanes / 2).max(f.lanes * (short - 1));
-    let few = is_thin && enough && (long > LITTLE || f.k >= LONG);
-    if !f.is_far() {
-        let little = !f.packs() && long <= LITTLE && f.k >= VERY_LONG;
-        return few || little || f.sums_cost_less();
-    }
-    if f.waits_for_l3() {
-        return few;
-    }
-    let as_fast = short == 1 || short * f.es <= AS_FAST;
-    as_fast && (few || f.packs()) || (f.es <= 4 && f.sums_cost_less())
 }
 
-/// A tile that is as square as C allows, enough sets of sums to hide the latency of their chains, and the side stays of which the other is
-/// then read least.
+/// A tile that is as square as C allows, enough sets of sums to hide the latency of their chains, and a block of which the shorter side stays
+/// near.
 pub(super) fn default_point(device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
     let f = Facts::of(device, input);
     let (m_s, n_s) = tile(&f);
@@ -288,8 +303,8 @@ mod tests {
     fn dot_products_lead_where_vectors_along_c_would_be_filled_badly() {
         let facts = [("l1d_bytes", 32 << 10), ("l2_bytes", 1 << 20), ("l3_bytes", 32 << 20)];
         let mut device = device(64, 1);
-        facts.iter().for_each(|(name, bytes)| drop(device.facts.insert((*name).to_owned(), *bytes)));
-        let leads = |m, n, k, dtype| suits(&device, &GemmInput::new(m, n, k, dtype, Layout::Tn));
+        device.facts.extend(facts.map(|(name, bytes)| (name.to_owned(), bytes)));
+        let leads = |m, n, k, dtype| suits(&device, &GemmInput::new(m, n, k, dtype, Layout::Tn)) > 0.0;
         let single = |m, n, k| leads(m, n, k, DType::F32);
         // 17 = 16 + 1, while a line more or less is no reason.
         assert_eq!([single(500, 17, 500), single(500, 32, 300), single(500, 17, 40)], [true, false, false]);

@@ -79,7 +79,6 @@ impl Blueprint {
         self.vector.float.bytes()
     }
 
-    /// Bytes between rows of A, columns of B and columns of C.
     /// Bytes from a row of A to the next, of columns of B, and of columns of C, as tiles read them.
     fn strides(&self) -> [usize; 3] {
         let (GemmInput { lda, ldb, ldc, .. }, c) = (&self.input, &self.config);
@@ -97,8 +96,12 @@ impl Blueprint {
     /// Bytes of one thread's copy of a block of an operand.
     fn copy_bytes(&self) -> usize {
         let c = &self.config;
-        let rows = if c.pack_a { self.input.m } else { 0 } + if c.pack_b { self.input.n } else { 0 };
-        if rows == 0 { 0 } else { ((rows * self.pitch() + SLACK) * self.es()).next_multiple_of(ALIGN) }
+        let rows = match (c.pack_a, c.pack_b) {
+            (true, _) => self.input.m,
+            (false, true) => self.input.n,
+            (false, false) => return 0,
+        };
+        ((rows * self.pitch() + SLACK) * self.es()).next_multiple_of(ALIGN)
     }
 
     fn tile(&self, m: usize, n: usize, block: Block) -> DotTile {
@@ -156,12 +159,12 @@ impl Blueprint {
         let copy = call.workspace.wrapping_add(thread * self.copy_bytes());
         let from = self.k.start(block) * self.es();
         let mut moved = call.moved([from, from, 0]);
+        // One of the operands lies along k, so that there is one copy.
         if c.pack_a {
             // SAFETY: the caller's contract; A lies across k.
             unsafe { self.pack(call.a.wrapping_add(from * lda), *lda, &self.m, tiles[0], block, copy) };
             moved.a = copy;
-        }
-        if c.pack_b {
+        } else if c.pack_b {
             // SAFETY: the caller's contract; B lies across k.
             unsafe { self.pack(call.b.wrapping_add(from * ldb), *ldb, &self.n, tiles[1], block, copy) };
             moved.b = copy;

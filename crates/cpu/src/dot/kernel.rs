@@ -25,7 +25,8 @@ pub struct DotPlan {
     pub(super) blueprint: Blueprint,
 }
 
-/// Longest of the shorter side of C: a matrix of dot products reads each operand too often where both sides are long.
+/// Longest of the shorter side of C: where both are longer, kernels that pack either operand lose less at the edges of C than lanes take to be
+/// summed.
 const THIN: usize = 128;
 
 impl CpuDot {
@@ -99,7 +100,7 @@ impl Kernel for CpuDot {
     }
 
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
-        if default::suits(device, input) { 2.0 } else { 0.0 }
+        default::suits(device, input)
     }
 
     fn default_point(&self, device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {

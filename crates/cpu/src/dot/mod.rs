@@ -1,8 +1,9 @@
-//! Products whose operands both lie contiguous along the reduction: vectors run along k, and every element of C is a dot product.
+//! Thin products whose longer operand lies contiguous along the reduction: vectors run along k, and every element of C is a dot product.
 //!
-//! A register tile of `m_s` by `n_s` elements reads `m_s + n_s` vectors a step for `m_s * n_s` multiply-adds, nothing is packed, and each
-//! sum is added up across its vector once at the end. That pays where C is thin and the reduction long: vectors times matrices, and
-//! dot products.
+//! A register tile of `m_s` by `n_s` elements reads `m_s + n_s` vectors a step for `m_s * n_s` multiply-adds, and each sum is added up
+//! across its vector once for each block of `u` steps of k, of which the shorter side stays near. The shorter operand is transposed, block
+//! by block, where it lies across k. That pays where the reduction is long and vectors along C would be filled badly: vectors times
+//! matrices, dot products, and sides a little longer than some vectors.
 //!
 //! | file | what |
 //! |---|---|

@@ -12,7 +12,7 @@ use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{Gemm, GemmInput, Layout, ScalarClass};
 
 prop_compose! {
-    /// Thin products with operands along k, single rows and columns in any layout among them.
+    /// Thin products whose longer operand lies along k, single rows and columns in any layout among them.
     fn inputs()(
         sizes in (1usize..20, 1usize..20, 1usize..90),
         blocks in 0usize..4,
@@ -24,7 +24,8 @@ prop_compose! {
     ) -> GemmInput {
         // The smallest block of k has 128 elements.
         let (m, n, k) = (sizes.0, sizes.1, sizes.2 + 128 * blocks);
-        let (short, long) = (m.min(n), m.max(n));
+        // Beside a side of some hundred elements, several threads are legal.
+        let (short, long) = (m.min(n), m.max(n) + 90 * (blocks / 2));
         let along = [(m, n, Layout::Tn), (1, n, Layout::Nn), (m, 1, Layout::Tt), (1, 1, Layout::Nt)];
         let copied = [(short, long, Layout::Nn), (long, short, Layout::Tt), (n, n, Layout::Nn), (m, m, Layout::Tt)];
         let (m, n, layout) = [along, copied].concat()[shape];

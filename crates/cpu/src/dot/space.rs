@@ -111,6 +111,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("pack_b", [0, 1]))
         .define("along_a", "transpose_a or (m == 1 and lda == 1)")
         .define("along_b", "not transpose_b or (n == 1 and ldb == 1)")
+        .define("copied", "m if pack_a == 1 else (n if pack_b == 1 else 0)")
         .define("lanes", "vec // element")
         .define("most_sums", &most)
         .define("held", &held)
@@ -127,6 +128,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .rule("pack_b", Implementation, "pack_b == 1 or along_b", "vectors are loaded along k")
         .rule("copy_a", Implementation, "pack_a == 0 or not along_a", "only what lies across k is copied")
         .rule("copy_b", Implementation, "pack_b == 0 or not along_b", "only what lies across k is copied")
+        .rule("one_copy", Implementation, "pack_a + pack_b <= 1", "the longer operand lies along k")
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule(
             "widest_vectors",
@@ -153,9 +155,15 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .rule("split_m", Guideline, "t_m == 1 or t_m <= tiles_m", "every thread has a tile")
         .rule("split_n", Guideline, "t_n == 1 or t_n <= tiles_n", "every thread has a tile")
         .rule(
+            "workspace",
+            Hardware,
+            "t * copied * min(u, k) * element <= memory_bytes // 2",
+            "each thread copies in memory of its own",
+        )
+        .rule(
             "addresses",
             Implementation,
-            "8 * max(lda, ldb, ldc) * element < 2 ** 31",
+            "(16 if prefetch == 1 else 8) * max(lda, ldb, ldc) * element < 2 ** 31",
             "distances within a tile are 31-bit displacements",
         )
         .build()

@@ -73,7 +73,7 @@ impl DotTile {
     /// Machine code of the routine.
     ///
     /// # Errors
-    /// The encoder's; a tile that fits the registers and whose strides fit 31 bits gives none.
+    /// The encoder's; a tile that fits the registers and whose rows, those that it prefetches too, lie within 31 bits gives none.
     pub(super) fn assemble(&self) -> Result<Vec<u8>, IcedError> {
         let mut e = Emitter::new(self.vector)?;
         e.mov_load(A_BASE, mem(ARGS, at::V));

@@ -125,17 +125,6 @@ impl Isa {
         })
     }
 
-    /// AVX's masked store. See [`Isa::mask_load`].
-    pub(super) fn mask_store(self, width: Width) -> Option<Code> {
-        Some(match (width, self.float) {
-            _ if self.evex => return None,
-            (Width::X, Float::F32) => Code::VEX_Vmaskmovps_m128_xmm_xmm,
-            (Width::X, Float::F64) => Code::VEX_Vmaskmovpd_m128_xmm_xmm,
-            (_, Float::F32) => Code::VEX_Vmaskmovps_m256_ymm_ymm,
-            (_, Float::F64) => Code::VEX_Vmaskmovpd_m256_ymm_ymm,
-        })
-    }
-
     /// Interleaves the low or the high halves of 128-bit lanes, in elements of 4 or 8 bytes.
     pub(super) fn unpack(self, width: Width, bytes: usize, high: bool) -> Code {
         match (self.evex, width, bytes, high) {

@@ -32,3 +32,4 @@ mod store;
 mod tile;
 
 pub use kernel::{CpuSmall, SmallPlan};
+pub(crate) use space::{SMALL_SIDE, SMALL_WORK};

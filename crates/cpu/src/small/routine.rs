@@ -251,16 +251,13 @@ impl Generator<'_> {
         if piece.valid == self.isa.lanes(width) {
             return self.e.op2_store(store, at, from);
         }
-        match self.isa.mask_store(width) {
-            Some(masked) => {
-                let mask = reg(width, scratch);
-                self.e.op2_load(self.isa.load(width), mask, mem(CONSTANTS, V_MASK));
-                self.e.push(Instruction::with3(masked, at, mask, from));
-            }
-            None => self.e.push(Instruction::with2(store, at, from).map(|mut i| {
+        if self.isa.evex {
+            self.e.push(Instruction::with2(store, at, from).map(|mut i| {
                 i.set_op_mask(MASK);
                 i
-            })),
+            }));
+        } else {
+            self.e.store_parts(at, from, piece.valid * self.isa.float.bytes(), reg(width, scratch));
         }
     }
 }

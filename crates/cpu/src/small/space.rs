@@ -84,6 +84,10 @@ impl Config {
     }
 }
 
+/// Largest products, in multiply-adds, and longest sides.
+pub(crate) const SMALL_WORK: usize = 1 << 21;
+pub(crate) const SMALL_SIDE: usize = 512;
+
 /// Register tile along vectors, in elements; a rule asks for whole vectors.
 pub(super) const VECTOR_TILE: [i64; 10] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 /// Register tile across vectors, in elements.
@@ -128,7 +132,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .rule(
             "small",
             Guideline,
-            "m * n * k <= 2 ** 21 and max(m, n, k) <= 512",
+            &format!("m * n * k <= {SMALL_WORK} and max(m, n, k) <= {SMALL_SIDE}"),
             "operands of larger products are worth packing, and more than one thread",
         )
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
