@@ -223,8 +223,7 @@ impl Choice {
         } else {
             u.min(FAR_BYTES / (LINE * ((s * f.es).div_ceil(LINE) + 1)))
         };
-        let (pack_v, v_block) = (!f.is_contiguous(axis), tile.0 * f.lanes);
-        let s_block = s.next_power_of_two();
+        let (pack_v, v_block, s_block) = (!f.is_contiguous(axis), tile.0 * f.lanes, s.next_power_of_two());
         let common = Self { axis, tile, pack_v, pack_s: false, s_block, threads: Threads::Reduction, ..Self::large(f) };
         let shares_lines = !(v_block * f.es).is_multiple_of(LINE) || !f.pitch_a.is_multiple_of(LINE);
         if axis == Axis::M && f.in_place && !pack_v && f.is_narrow() && v > v_block && shares_lines {
@@ -232,6 +231,12 @@ impl Choice {
             // many as the first-level cache holds. Prefetches pay where they come from memory, unless columns of B are read as well.
             let u = (3 * f.l1 / 2 / (v * f.es)).min(96);
             let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
+            return Self { broadcast: true, u, v_block: ALL, prefetch, ..common };
+        }
+        let pitch = [f.pitch_a, f.pitch_b][usize::from(axis == Axis::N)];
+        let parts_of_lines = v > v_block && !pitch.is_multiple_of(LINE);
+        if f.es == 8 && f.parts == 1 && !f.is_narrow() && !f.waits_for_l3() && !pack_v && parts_of_lines {
+            // The same of numbers of 8 bytes where vectors are lines: all panels are read side by side, and shared lines are still near.
             return Self { broadcast: true, u, v_block: ALL, prefetch, ..common };
         }
         if f.parts == 2
@@ -303,7 +308,12 @@ impl Choice {
         if f.k < 16 && axis == Axis::M {
             // What vectors are loaded from stays in the first-level cache while some columns are written.
             let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
-            return Self { tile: few_columns, v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
+            if f.is_narrow() || f.waits_for_l3() {
+                return Self { tile: few_columns, v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
+            }
+            // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns.
+            let s_block = if f.columns_share_a_set() { 256 } else { 1024 };
+            return Self { tile: few_columns, v_block, s_block, broadcast: false, ..common };
         }
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }

@@ -122,8 +122,13 @@ impl Facts {
     /// Cycles of transposing a byte of C and writing it: some elements of each column at a time, which leave the first-level cache before the
     /// next ones where all columns fall into one set of it.
     pub(super) fn transposed(&self) -> f64 {
+        if !self.is_narrow() && self.columns_share_a_set() { TRANSPOSED_FAR } else { TRANSPOSED }
+    }
+
+    /// Whether all columns of C fall into one set of the first-level cache, and are more than it holds.
+    pub(super) fn columns_share_a_set(&self) -> bool {
         let ways = (self.l1 / PAGE).max(1);
-        if !self.is_narrow() && self.n > ways && is_one_set(self.pitch_c, ways) { TRANSPOSED_FAR } else { TRANSPOSED }
+        self.n > ways && is_one_set(self.pitch_c, ways)
     }
 
     /// Whether steps of the operand across vectors lie an even number of pages apart, give or take a few bytes, and are read often enough

@@ -291,3 +291,34 @@ fn a_few_rows_or_columns_beside_a_slow_cache_ask_for_lines_early() {
     let converted = GemmInput::new(4, 4000, 1000, DType::F16, Layout::Nt);
     assert!(chosen(SLOW, &converted).broadcast);
 }
+
+#[test]
+fn parts_of_lines_of_wide_numbers_are_read_side_by_side() {
+    let choice = |m, n, dtype, l3: i64| {
+        let mut device = device(64, 1);
+        device.facts.extend([("l3_bytes".to_owned(), l3)]);
+        Choice::of(&Facts::of(&device, &GemmInput::new(m, n, 20_000, dtype, Layout::Nt)))
+    };
+    let all = |choice: Choice| choice.broadcast && choice.v_block == ALL;
+    assert!(all(choice(110, 50, DType::F64, 32 << 20)));
+    // Whole lines, numbers of half the size, and a cache that takes as long as memory.
+    assert!(!all(choice(112, 50, DType::F64, 32 << 20)));
+    assert!(!all(choice(110, 50, DType::F32, 32 << 20)));
+    assert!(!all(choice(110, 50, DType::F64, 480 << 20)));
+}
+
+#[test]
+fn of_few_steps_a_panel_of_vectors_stays_past_many_columns() {
+    let choice = |vec_max, m, ldc: usize, l3: i64| {
+        let mut device = device(vec_max, 1);
+        device.facts.extend([("l3_bytes".to_owned(), l3)]);
+        let mut input = GemmInput::new(m, 1000, 10, DType::F32, Layout::Nt);
+        input.ldc = ldc;
+        let choice = Choice::of(&Facts::of(&device, &input));
+        (choice.broadcast, choice.s_block)
+    };
+    assert_eq!(choice(64, 1000, 1000, 32 << 20), (false, 1024));
+    assert_eq!(choice(64, 1024, 1024, 32 << 20), (false, 256));
+    // Vectors of half a line, and a last-level cache that is waited for.
+    assert!(choice(32, 1000, 1000, 32 << 20).0 && choice(64, 1000, 1000, 480 << 20).0);
+}
