@@ -308,7 +308,8 @@ impl Choice {
         if f.k < 16 && axis == Axis::M {
             // What vectors are loaded from stays in the first-level cache while some columns are written.
             let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
-            if f.is_narrow() || f.waits_for_l3() || f.columns_share_a_set() {
+            let is_apart = f.columns_share_a_set() || 4 * bytes > f.l3;
+            if f.is_narrow() || f.waits_for_l3() || is_apart {
                 return Self { tile: few_columns, v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
             }
             // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns.

@@ -318,7 +318,9 @@ fn of_few_steps_a_panel_of_vectors_stays_past_many_columns() {
         (choice.broadcast, choice.s_block)
     };
     assert_eq!(choice(64, 1000, 1000, 32 << 20), (false, 1024));
-    // Columns that meet in a set of the first-level cache, vectors of half a line, and a last-level cache that is waited for.
+    // Columns that meet in a set of the first-level cache, a C that leaves the last-level one, vectors of half a line, and a last-level cache
+    // that is waited for.
+    assert!(choice(64, 1000, 1000, 15 << 20).0);
     assert!(choice(64, 1023, 1023, 32 << 20).0 && choice(64, 1024, 1024, 32 << 20).0);
     assert!(choice(32, 1000, 1000, 32 << 20).0 && choice(64, 1000, 1000, 480 << 20).0);
 }
