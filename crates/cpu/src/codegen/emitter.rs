@@ -205,6 +205,7 @@ impl Emitter {
     /// Stores the low bytes of a vector of 16 or 32 bytes, not all of them, in parts of 16, 8 and 4: a masked store of AVX is dozens of
     /// microcoded steps on some processors.
     pub(crate) fn store_parts(&mut self, to: MemoryOperand, from: Register, mut bytes: usize, scratch: Register) {
+        debug_assert!(bytes < 32 && bytes.is_multiple_of(4));
         let low = |register: Register| Register::XMM0 + register.number() as u32;
         let (mut at, mut rest, scratch) = (to, low(from), low(scratch));
         if bytes >= 16 {

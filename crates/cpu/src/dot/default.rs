@@ -25,8 +25,10 @@ const NEAR: usize = 3;
 /// transpose there by instructions that a core has few of.
 const FEW: usize = 512;
 
-/// Multiply-adds of vectors that summing the lanes of a vector takes as long as, where a vector is a line.
+/// Multiply-adds of vectors that summing the lanes of a vector takes as long as, where a vector is a line; and on processors of which one
+/// last-level cache serves many cores, which multiply two such vectors at a time.
 const SUMMED: f64 = 6.0;
+const SUMMED_BY_TWO: f64 = 12.0;
 
 /// What another kernel does beside multiplying whole vectors, in multiply-adds of a vector for each that a short side of one element would
 /// need: it transposes the longer operand; and the same of a product that `gemm.cpu-small` takes, which transposes the cheaper one.
@@ -126,8 +128,8 @@ impl Facts {
     }
 
     /// What this kernel spares, in multiply-adds of a vector for each that the product needs: other kernels have vectors along a side of C,
-    /// multiply whole ones, and transpose an operand; this one sums lanes. As measured where a vector is a line and a core has one unit
-    /// for multiply-adds of such vectors.
+    /// multiply whole ones, and transpose an operand; this one sums lanes. As measured on a Zen 4, which multiplies one vector of a line
+    /// at a time; nobody has measured it where two are, beyond what [`Facts::is_made_for`] says.
     fn spared(&self) -> f64 {
         let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
         let (short, long) = (self.short() as f64, self.long() as f64);
@@ -138,7 +140,8 @@ impl Facts {
         };
         let rows = self.short().max(PACKED_ROWS) as f64 / short;
         let packed = if self.packs() { PACKED * self.lanes as f64 * rows / long } else { 0.0 };
-        others - packed - SUMMED * self.lanes as f64 / self.k.max(1) as f64
+        let summed = if self.waits_for_l3() { SUMMED_BY_TWO } else { SUMMED };
+        others - packed - summed * self.lanes as f64 / self.k.max(1) as f64
     }
 
     /// Whether what this kernel spares is known: not where vectors are less than a line, nor of far memory but where it was measured.

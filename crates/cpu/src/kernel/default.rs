@@ -272,8 +272,9 @@ impl Choice {
         medium
     }
 
-    /// C is written once, column by column, and around the caches where it does not fit them (see [`Self::around_caches`] for a slow one) and
-    /// each vector fills a line: halves of lines, in columns that lie pages apart, leave a processor's buffers before the other half comes.
+    /// C is written once: column by column unless there are few steps and it stays near, and around the caches where it does not fit them
+    /// (see [`Self::around_caches`] for a slow one) and each vector fills a line: halves of lines, in columns that lie pages apart, leave a
+    /// processor's buffers before the other half comes.
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let (v, s) = f.sides(axis);
