@@ -101,12 +101,12 @@ impl Rows {
     unsafe fn copy_wide(&self, to: *mut f32) {
         for p in 0..self.depth {
             for i in (0..self.width).step_by(8) {
-                // SAFETY: both accesses are masked to the row.
+                let (from, to) = (self.source.wrapping_add(p * self.step + i), to.wrapping_add(p * self.width + i));
+                let (valid, width) = (self.valid.saturating_sub(i), self.width - i);
+                // SAFETY: what is not within the row is masked. Masks are for the edge: AMD's processors take dozens of steps for a masked store.
                 unsafe {
-                    let reads = mask(self.valid.saturating_sub(i).min(8));
-                    let writes = mask((self.width - i).min(8));
-                    let value = _mm256_maskload_ps(self.source.add(p * self.step).wrapping_add(i), reads);
-                    _mm256_maskstore_ps(to.add(p * self.width + i), writes, value);
+                    let value = if valid >= 8 { _mm256_loadu_ps(from) } else { _mm256_maskload_ps(from, mask(valid)) };
+                    if width >= 8 { _mm256_storeu_ps(to, value) } else { _mm256_maskstore_ps(to, mask(width), value) }
                 }
             }
         }
