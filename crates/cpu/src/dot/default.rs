@@ -1,6 +1,6 @@
 //! What runs before anything is tuned, and where this kernel leads.
 
-use super::kernel::{a_lies_along_k, b_lies_along_k, is_thin};
+use super::kernel::{is_thin, lies_along_k};
 use super::space::DEPTH;
 use crate::LINE;
 use crate::kernel::SHARED_BY_FEW;
@@ -59,9 +59,8 @@ struct Facts {
     es: usize,
     lanes: usize,
     threads: usize,
-    /// Whether each operand is copied, since it lies across k.
-    pack_a: bool,
-    pack_b: bool,
+    /// Whether the shorter operand is copied, since it lies across k.
+    packs: bool,
     l1: usize,
     l2: usize,
     l3: usize,
@@ -78,8 +77,7 @@ impl Facts {
             es,
             lanes: (fact("vec_max", 16) / es).max(1),
             threads: fact("threads", 1).max(1),
-            pack_a: !a_lies_along_k(input),
-            pack_b: !b_lies_along_k(input),
+            packs: !lies_along_k(input),
             l1: fact("l1d_bytes", 32 << 10),
             l2: fact("l2_bytes", 512 << 10),
             l3: fact("l3_bytes", 0),
@@ -97,11 +95,6 @@ impl Facts {
     /// Whether a vector is a line.
     fn is_line(&self) -> bool {
         self.lanes * self.es >= LINE
-    }
-
-    /// Whether the shorter operand is copied.
-    fn packs(&self) -> bool {
-        self.pack_a || self.pack_b
     }
 
     /// Bytes of so many rows of an operand.
@@ -139,7 +132,7 @@ impl Facts {
             self.padded(self.short()) + if self.is_far() { -WAITED } else { TRANSPOSED } / short
         };
         let rows = self.short().max(PACKED_ROWS) as f64 / short;
-        let packed = if self.packs() { PACKED * self.lanes as f64 * rows / long } else { 0.0 };
+        let packed = if self.packs { PACKED * self.lanes as f64 * rows / long } else { 0.0 };
         let summed = if self.waits_for_l3() { SUMMED_BY_TWO } else { SUMMED };
         others - packed - summed * self.lanes as f64 / self.k.max(1) as f64
     }
@@ -155,7 +148,7 @@ impl Facts {
         let is_very_long = long <= LITTLE && self.k >= VERY_LONG;
         let is_as_fast = short == 1 || short * self.es <= AS_FAST;
         let is_far = self.is_far() && !self.waits_for_l3();
-        if self.packs() {
+        if self.packs {
             return self.is_line() && is_far && is_as_fast;
         }
         if !self.is_line() {
@@ -224,8 +217,6 @@ pub(super) fn default_point(device: &DeviceSpec, input: &GemmInput, space: &Boun
         "t_m" => descending(if rows { f.threads } else { 1 }),
         "order" => vec![Value::from(if rows_stay { "row" } else { "column" })],
         "prefetch" => vec![Value::from(prefetch)],
-        "pack_a" => vec![Value::from(usize::from(f.pack_a))],
-        "pack_b" => vec![Value::from(usize::from(f.pack_b))],
         _ => Vec::new(),
     })
 }

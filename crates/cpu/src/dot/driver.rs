@@ -1,5 +1,6 @@
 //! What follows from an input and a configuration, and the loops over the tiles of C.
 
+use super::kernel::{a_lies_along_k, b_lies_along_k};
 use super::space::{Config, Prefetch};
 use super::tile::{Ahead, DotTile};
 use crate::LINE;
@@ -27,6 +28,25 @@ pub(super) struct Blueprint {
     n: Split,
     /// Blocks of k, in vectors.
     k: Split,
+    copied: Copied,
+}
+
+/// The shorter operand where it lies across k: each thread transposes what it reads of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Copied {
+    None,
+    A,
+    B,
+}
+
+impl Copied {
+    fn of(input: &GemmInput) -> Self {
+        match (a_lies_along_k(input), b_lies_along_k(input)) {
+            (false, _) => Self::A,
+            (true, false) => Self::B,
+            (true, true) => Self::None,
+        }
+    }
 }
 
 /// Big tiles and small ones. There are no partial ones: their unit is an element.
@@ -66,13 +86,13 @@ pub(super) type Entries = [[[usize; KINDS]; KINDS]; Block::ALL.len()];
 
 impl Blueprint {
     /// Derives the values; the configuration must be legal for the input.
-    pub(super) fn new(input: GemmInput, config: Config) -> Self {
+    pub(super) fn new(input: &GemmInput, config: Config) -> Self {
         let vector =
             Vector { width: Width::from_bytes(config.vec).unwrap_or(Width::X), float: Float::of(input.dtype()) };
         let (m, n) = (Split::new(input.m, 1, config.m_s), Split::new(input.n, 1, config.n_s));
         let lanes = vector.lanes();
         let k = Split::new(input.k, lanes, config.u / lanes);
-        Self { input, config, vector, m, n, k }
+        Self { input: one_stride(input), config, vector, m, n, k, copied: Copied::of(input) }
     }
 
     fn es(&self) -> usize {
@@ -81,10 +101,10 @@ impl Blueprint {
 
     /// Bytes from a row of A to the next, of columns of B, and of columns of C, as tiles read them.
     fn strides(&self) -> [usize; 3] {
-        let (GemmInput { lda, ldb, ldc, .. }, c) = (&self.input, &self.config);
-        let row = if c.pack_a { self.pitch() } else { *lda };
-        let column = if c.pack_b { self.pitch() } else { *ldb };
-        [row, column, *ldc].map(|elements| elements * self.es())
+        let GemmInput { lda, ldb, ldc, .. } = self.input;
+        let row = if self.copied == Copied::A { self.pitch() } else { lda };
+        let column = if self.copied == Copied::B { self.pitch() } else { ldb };
+        [row, column, ldc].map(|elements| elements * self.es())
     }
 
     /// Elements from a row of a copy to the next: all of a block, and a line more where rows would meet in few sets of a cache.
@@ -95,11 +115,10 @@ impl Blueprint {
 
     /// Bytes of one thread's copy of a block of an operand.
     fn copy_bytes(&self) -> usize {
-        let c = &self.config;
-        let rows = match (c.pack_a, c.pack_b) {
-            (true, _) => self.input.m,
-            (false, true) => self.input.n,
-            (false, false) => return 0,
+        let rows = match self.copied {
+            Copied::A => self.input.m,
+            Copied::B => self.input.n,
+            Copied::None => return 0,
         };
         ((rows * self.pitch() + SLACK) * self.es()).next_multiple_of(ALIGN)
     }
@@ -155,19 +174,22 @@ impl Blueprint {
     /// # Safety
     /// As for [`Parts::run_part`].
     unsafe fn block_of(&self, call: &Call, block: usize, thread: usize, tiles: [&Range<usize>; 2]) -> Call {
-        let (GemmInput { lda, ldb, .. }, c) = (&self.input, &self.config);
+        let GemmInput { lda, ldb, .. } = self.input;
         let copy = call.workspace.wrapping_add(thread * self.copy_bytes());
         let from = self.k.start(block) * self.es();
         let mut moved = call.moved([from, from, 0]);
-        // One of the operands lies along k, so that there is one copy.
-        if c.pack_a {
-            // SAFETY: the caller's contract; A lies across k.
-            unsafe { self.pack(call.a.wrapping_add(from * lda), *lda, &self.m, tiles[0], block, copy) };
-            moved.a = copy;
-        } else if c.pack_b {
-            // SAFETY: the caller's contract; B lies across k.
-            unsafe { self.pack(call.b.wrapping_add(from * ldb), *ldb, &self.n, tiles[1], block, copy) };
-            moved.b = copy;
+        match self.copied {
+            Copied::None => {}
+            Copied::A => {
+                // SAFETY: the caller's contract; A lies across k.
+                unsafe { self.pack(call.a.wrapping_add(from * lda), lda, &self.m, tiles[0], block, copy) };
+                moved.a = copy;
+            }
+            Copied::B => {
+                // SAFETY: the caller's contract; B lies across k.
+                unsafe { self.pack(call.b.wrapping_add(from * ldb), ldb, &self.n, tiles[1], block, copy) };
+                moved.b = copy;
+            }
         }
         moved
     }
@@ -261,8 +283,8 @@ impl Blueprint {
         T: Copy + Default + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
     {
         let GemmInput { m, n, k, lda, ldb, ldc, .. } = self.input;
-        let (row, of_a) = if self.config.pack_a { (1, lda) } else { (lda, 1) };
-        let (column, of_b) = if self.config.pack_b { (1, ldb) } else { (ldb, 1) };
+        let (row, of_a) = if self.copied == Copied::A { (1, lda) } else { (lda, 1) };
+        let (column, of_b) = if self.copied == Copied::B { (1, ldb) } else { (ldb, 1) };
         let (a, b, c) = (call.a.cast::<T>(), call.b.cast::<T>(), call.c.cast::<T>());
         for (j, i) in (0..n).flat_map(|j| (0..m).map(move |i| (j, i))) {
             // SAFETY: the caller's contract; C is read only if beta is not zero.
@@ -328,4 +350,16 @@ impl Parts for Blueprint {
             }
         }
     }
+}
+
+/// The input with the leading dimension of a single row of A, or column of B, as its distance along the side of length 1: nothing.
+fn one_stride(input: &GemmInput) -> GemmInput {
+    let mut input = input.clone();
+    if !input.layout.a_transposed() && a_lies_along_k(&input) {
+        input.lda = 0;
+    }
+    if input.layout.b_transposed() && b_lies_along_k(&input) {
+        input.ldb = 0;
+    }
+    input
 }

@@ -83,7 +83,7 @@ impl Kernel for CpuDot {
     fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> DotPlan {
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         let config = Config::of(at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu-dot"));
-        DotPlan { input: input.clone(), blueprint: Blueprint::new(one_stride(input), config) }
+        DotPlan { input: input.clone(), blueprint: Blueprint::new(input, config) }
     }
 
     fn generate(&self, plan: &DotPlan) -> Program {
@@ -124,16 +124,4 @@ pub(super) fn b_lies_along_k(input: &GemmInput) -> bool {
 /// Whether the shorter side of C fills less than about three quarters of a vector.
 pub(crate) fn is_thin(short: usize, lanes: usize) -> bool {
     4 * short <= 3 * lanes
-}
-
-/// The input with the leading dimension of a single row of A, or column of B, as its distance along the side of length 1: nothing.
-fn one_stride(input: &GemmInput) -> GemmInput {
-    let mut input = input.clone();
-    if !input.layout.a_transposed() && a_lies_along_k(&input) {
-        input.lda = 0;
-    }
-    if input.layout.b_transposed() && b_lies_along_k(&input) {
-        input.ldb = 0;
-    }
-    input
 }

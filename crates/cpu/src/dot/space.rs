@@ -4,7 +4,7 @@
 //! `order = row` the rows of A stay in the first-level cache while the columns of B stream past, with `column` the other way round.
 //! Of `t` threads `t_m` divide the rows, the rest the columns. A block of `u` elements of k is gone through before the next. With
 //! `prefetch` 1 a tile asks for what the next one reads of the operand that streams past, with 2 for its share of what stays next of the
-//! other one. With `pack_a` or `pack_b` a block of the operand that lies across k is transposed before it is used.
+//! other one. A block of an operand that lies across k is transposed before it is used.
 
 use super::tile::free;
 use crate::codegen::vector::Width;
@@ -28,9 +28,6 @@ pub(super) struct Config {
     /// Whether the rows of A stay.
     pub(super) rows_stay: bool,
     pub(super) prefetch: Prefetch,
-    /// Whether an operand is copied, so that it lies along k.
-    pub(super) pack_a: bool,
-    pub(super) pack_b: bool,
 }
 
 /// What a tile prefetches.
@@ -43,10 +40,9 @@ pub(super) enum Prefetch {
     Stays,
 }
 
-const SIZES: [&str; 12] =
-    ["vec", "m_s", "n_s", "k_s", "k_l", "u", "t_m", "t_n", "rows_stay", "prefetch", "pack_a", "pack_b"];
-/// What a model sees: sizes, and flags.
-const FEATURES: [&str; 17] = [
+const SIZES: [&str; 10] = ["vec", "m_s", "n_s", "k_s", "k_l", "u", "t_m", "t_n", "rows_stay", "prefetch"];
+/// What a model sees: sizes, and a flag.
+const FEATURES: [&str; 15] = [
     "m_s",
     "n_s",
     "k_s",
@@ -62,10 +58,7 @@ const FEATURES: [&str; 17] = [
     "thread_tiles",
     "prefetch",
     "rows_stay",
-    "pack_a",
-    "pack_b",
 ];
-const FLAGS: usize = 3;
 
 /// The space with the names that code reads.
 pub(super) type Description = Described<{ SIZES.len() }, 0, { FEATURES.len() }>;
@@ -73,17 +66,16 @@ pub(super) type Description = Described<{ SIZES.len() }, 0, { FEATURES.len() }>;
 /// The one there is.
 pub(super) fn description() -> &'static Description {
     static DESCRIPTION: OnceLock<Description> = OnceLock::new();
-    DESCRIPTION.get_or_init(|| Described::new("gemm.cpu-dot", space(), SIZES, [], (FEATURES, FLAGS)))
+    DESCRIPTION.get_or_init(|| Described::new("gemm.cpu-dot", space(), SIZES, [], (FEATURES, 1)))
 }
 
 impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
         let values = description().sizes(at)?;
-        let [vec, m_s, n_s, k_s, k_l, u, t_m, t_n, rows_stay, prefetch, pack_a, pack_b] = values;
+        let [vec, m_s, n_s, k_s, k_l, u, t_m, t_n, rows_stay, prefetch] = values;
         let prefetch = [Prefetch::None, Prefetch::Streams, Prefetch::Stays].get(prefetch).copied()?;
-        let [rows_stay, pack_a, pack_b] = [rows_stay, pack_a, pack_b].map(|flag| flag == 1);
-        Some(Self { vec, m_s, n_s, k_s, k_l, u, t_m, t_n, rows_stay, prefetch, pack_a, pack_b })
+        Some(Self { vec, m_s, n_s, k_s, k_l, u, t_m, t_n, rows_stay: rows_stay == 1, prefetch })
     }
 }
 
@@ -107,11 +99,9 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("t_m", THREADS))
         .param(Param::words("order", ["row", "column"]))
         .param(Param::ints("prefetch", [0, 1, 2]))
-        .param(Param::ints("pack_a", [0, 1]))
-        .param(Param::ints("pack_b", [0, 1]))
         .define("along_a", "transpose_a or (m == 1 and lda == 1)")
         .define("along_b", "not transpose_b or (n == 1 and ldb == 1)")
-        .define("copied", "m if pack_a == 1 else (n if pack_b == 1 else 0)")
+        .define("copied", "m if not along_a else (n if not along_b else 0)")
         .define("lanes", "vec // element")
         .define("most_sums", &most)
         .define("held", &held)
@@ -124,11 +114,6 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .define("rows_stay", "1 if order == 'row' else 0")
         .define("thread_tiles", "((tiles_m + t_m - 1) // t_m) * ((tiles_n + t_n - 1) // t_n)")
         .rule("single_product", Implementation, "batch == 1", "there is no code for batches")
-        .rule("pack_a", Implementation, "pack_a == 1 or along_a", "vectors are loaded along k")
-        .rule("pack_b", Implementation, "pack_b == 1 or along_b", "vectors are loaded along k")
-        .rule("copy_a", Implementation, "pack_a == 0 or not along_a", "only what lies across k is copied")
-        .rule("copy_b", Implementation, "pack_b == 0 or not along_b", "only what lies across k is copied")
-        .rule("one_copy", Implementation, "pack_a + pack_b <= 1", "the longer operand lies along k")
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule(
             "widest_vectors",
