@@ -10,3 +10,5 @@ pub(crate) mod parts;
 mod portable;
 pub(crate) mod run;
 pub(crate) mod scratch;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod weave;

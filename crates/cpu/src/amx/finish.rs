@@ -80,7 +80,7 @@ pub(super) unsafe fn turn(sums: *const i32, to: *mut i32, (v, s): (usize, usize)
         for (i, j) in (0..v).flat_map(|i| (0..s).map(move |j| (i * SIDE, j * SIDE))) {
             let (from, to) = ((sums.wrapping_add(j * wide + i), wide), (to.wrapping_add(i * high + j), high));
             // SAFETY: the caller's contract; the host has the vectors.
-            unsafe { super::wide::turn(from, to) };
+            unsafe { crate::exec::weave::turn(from, to) };
         }
         return;
     }

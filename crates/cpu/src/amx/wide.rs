@@ -3,18 +3,13 @@
 use super::driver::Sums;
 use super::pack::{Panels, Piece, Role, Source};
 use super::{Operands, ROW, SIDE, TILE};
+use crate::exec::weave::{self, Rows, Weave, transposed, turn};
 use std::arch::x86_64::*;
 use tilewright_ops::gemm::ScalarClass;
 
-/// A tile in registers.
-type Rows = [__m512i; SIDE];
-
 /// Whether this host has the vectors.
 pub(super) fn is_there() -> bool {
-    is_x86_feature_detected!("avx512bf16")
-        && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vl")
+    is_x86_feature_detected!("avx512bf16") && weave::is_there()
 }
 
 /// Packs panels.
@@ -61,12 +56,12 @@ unsafe fn along(source: &Source, role: Role, panels: &Panels<'_>) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn across<const GROUP: usize>(source: &Source, role: Role, panels: &Panels<'_>) {
-    let ahead = ahead(source, panels);
+    let (ahead, weave) = (ahead(source, panels), Weave::<GROUP>::new());
     for p in 0..panels.depth {
         let from = panels.from + p * source.operands.steps();
         for r in 0..SIDE {
             // SAFETY: the caller's contract.
-            unsafe { groups::<GROUP>(source, panels, (p, r), from + r * GROUP, ahead) };
+            unsafe { groups(source, panels, (p, r), from + r * GROUP, (weave, ahead)) };
         }
         if role == Role::Rows {
             for block in panels.blocks.clone() {
@@ -91,7 +86,7 @@ unsafe fn groups<const GROUP: usize>(
     panels: &Panels<'_>,
     (p, r): (usize, usize),
     k: usize,
-    ahead: usize,
+    (weave, ahead): (Weave<GROUP>, usize),
 ) {
     let bytes = 4 / GROUP;
     let there = panels.k.saturating_sub(k).min(GROUP);
@@ -112,9 +107,9 @@ unsafe fn groups<const GROUP: usize>(
                     }
                 }
                 let row = if count == SIDE && there == GROUP {
-                    whole_group::<GROUP>(at, source.step)
+                    weave.whole(at, source.step)
                 } else {
-                    group::<GROUP>(at, source.step, count, there)
+                    weave.part(at, source.step, count, there)
                 };
                 _mm512_storeu_si512(to.wrapping_add(tile * TILE).cast(), row);
             }
@@ -133,22 +128,6 @@ fn ahead(source: &Source, panels: &Panels<'_>) -> usize {
         return 0;
     }
     (BYTES / row).next_multiple_of(operands.group()).max(operands.group()) * source.step
-}
-
-/// Writes a tile with its rows as columns, `stride` numbers apart.
-///
-/// # Safety
-/// The tile must be readable, its rows `from.1` numbers apart, and the columns writable; the host must have these vectors.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(super) unsafe fn turn(from: (*const i32, usize), to: (*mut i32, usize)) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        let rows = std::array::from_fn(|r| _mm512_loadu_si512(from.0.wrapping_add(r * from.1).cast()));
-        for (r, row) in transposed(rows).into_iter().enumerate() {
-            _mm512_storeu_si512(to.0.wrapping_add(r * to.1).cast(), row);
-        }
-    }
 }
 
 /// Writes a block of sums to C, rounded to bfloat16. Where nothing is added to them, less than normal numbers become zeros, as they do in
@@ -224,89 +203,4 @@ unsafe fn line(source: &Source, piece: &Piece, r: usize) -> __m512i {
     let mask = u64::MAX >> (ROW - piece.deep * source.operands.bytes());
     // SAFETY: the caller's contract; what the mask leaves out is not read.
     unsafe { _mm512_maskz_loadu_epi8(mask, source.at(piece.first + r, piece.from).cast()) }
-}
-
-/// A group of steps of 16 neighbours, which lie side by side at each step.
-///
-/// # Safety
-/// All must be readable, on a host with these vectors.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-unsafe fn whole_group<const GROUP: usize>(at: *const u8, step: usize) -> __m512i {
-    let from = |part: usize| at.wrapping_add(part * step);
-    // SAFETY: the caller's contract.
-    unsafe {
-        if GROUP == 2 {
-            woven_pairs([_mm256_loadu_si256(from(0).cast()), _mm256_loadu_si256(from(1).cast())])
-        } else {
-            woven_fours([0, 1, 2, 3].map(|part| _mm_loadu_si128(from(part).cast())))
-        }
-    }
-}
-
-/// The same of so many neighbours and steps; what is not there is zero.
-///
-/// # Safety
-/// They must be readable, on a host with these vectors.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-unsafe fn group<const GROUP: usize>(at: *const u8, step: usize, count: usize, there: usize) -> __m512i {
-    let from = |part: usize| at.wrapping_add(part * step);
-    let mask = |part: usize| if part < there { u16::MAX >> (SIDE - count) } else { 0 };
-    // SAFETY: the caller's contract; what the mask leaves out is not read.
-    unsafe {
-        if GROUP == 2 {
-            woven_pairs([0, 1].map(|part| _mm256_maskz_loadu_epi16(mask(part), from(part).cast())))
-        } else {
-            woven_fours([0, 1, 2, 3].map(|part| _mm_maskz_loadu_epi8(mask(part), from(part).cast())))
-        }
-    }
-}
-
-/// Neighbour by neighbour, one of each step.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn woven_pairs([a, b]: [__m256i; 2]) -> __m512i {
-    let turns = _mm512_set_epi16(
-        47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1,
-        32, 0,
-    );
-    _mm512_permutex2var_epi16(_mm512_castsi256_si512(a), turns, _mm512_castsi256_si512(b))
-}
-
-/// The same of four steps.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn woven_fours([a, b, c, d]: [__m128i; 4]) -> __m512i {
-    let rows = _mm512_inserti32x4(_mm512_castsi128_si512(a), b, 1);
-    let rows = _mm512_inserti32x4(_mm512_inserti32x4(rows, c, 2), d, 3);
-    // Four neighbours of each step in a quarter, and there one of each.
-    let quarters = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    let turns = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    _mm512_shuffle_epi8(_mm512_permutexvar_epi32(quarters, rows), turns)
-}
-
-/// A square of 32-bit numbers with rows as columns.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn transposed(r: Rows) -> Rows {
-    // Pairs of rows, then fours: in each quarter a column of four rows.
-    let pairs: Rows = std::array::from_fn(|i| {
-        let (a, b) = (r[i & !1], r[i | 1]);
-        if i % 2 == 0 { _mm512_unpacklo_epi32(a, b) } else { _mm512_unpackhi_epi32(a, b) }
-    });
-    let fours: Rows = std::array::from_fn(|i| {
-        let first = i & !3;
-        let (a, b) = (pairs[first + i % 4 / 2], pairs[first + 2 + i % 4 / 2]);
-        if i % 2 == 0 { _mm512_unpacklo_epi64(a, b) } else { _mm512_unpackhi_epi64(a, b) }
-    });
-    // Quarters of four vectors: those of even number and those of odd number, then each.
-    let eights: Rows = std::array::from_fn(|i| {
-        let (a, b) = (fours[i / 8 * 8 + i % 4], fours[i / 8 * 8 + 4 + i % 4]);
-        if i % 8 < 4 { _mm512_shuffle_i32x4(a, b, 0x88) } else { _mm512_shuffle_i32x4(a, b, 0xdd) }
-    });
-    std::array::from_fn(|i| {
-        let (a, b) = (eights[i % 8], eights[8 + i % 8]);
-        if i < 8 { _mm512_shuffle_i32x4(a, b, 0x88) } else { _mm512_shuffle_i32x4(a, b, 0xdd) }
-    })
 }

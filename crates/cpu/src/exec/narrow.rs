@@ -4,6 +4,9 @@
 //! number of 32 bits, of which an instruction multiplies both halves and adds the products. Where there are instructions for narrow
 //! numbers as they are, as many neighbours along the reduction as fill 32 bits come together.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
 use super::pack::Block;
 use crate::scalar::Stored;
 use std::ops::Range;
@@ -55,6 +58,11 @@ pub(crate) unsafe fn pack(block: &Block<'_>, deep: usize, (stored, side): (Store
     let quads = stored == Stored::I8Quads;
     let head = usize::from(quads && side == Side::Vectors);
     let flip = if quads && side == Side::Across { u32::from_le_bytes([OFFSET as u8; 4]) } else { 0 };
+    #[cfg(target_arch = "x86_64")]
+    if simd && avx512::takes(block, stored) {
+        // SAFETY: the caller's contract; the host has these vectors.
+        return unsafe { avx512::pack(block, &avx512::Copy { deep, flip, head }, stored, to) };
+    }
     let panel = |tile: usize| {
         let at = block.split.start(tile);
         let panel = Panel {
@@ -367,85 +375,13 @@ mod avx2 {
         }
     }
 
-    /// Bytes of a vector of 128 bits.
-    const SIXTEEN: usize = 16;
-
-    /// Sixteen neighbours that lie side by side at four steps, brought together.
-    ///
-    /// # Safety
-    /// All must be readable, and as many numbers writable; the host must have AVX2.
-    #[target_feature(enable = "avx2")]
-    unsafe fn sixteen_quads(panel: &Panel, p: usize, i: usize, to: *mut u32) {
-        let flip = _mm_set1_epi32(panel.flip as i32);
-        let row = |k: usize| {
-            let at = panel.source.wrapping_add(i + (4 * p + k) * panel.step);
-            // SAFETY: the caller's contract.
-            _mm_xor_si128(unsafe { _mm_loadu_si128(at.cast()) }, flip)
-        };
-        let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
-        let (low, high) = (_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b));
-        let (low2, high2) = (_mm_unpacklo_epi8(c, d), _mm_unpackhi_epi8(c, d));
-        let quads = [
-            _mm_unpacklo_epi16(low, low2),
-            _mm_unpackhi_epi16(low, low2),
-            _mm_unpacklo_epi16(high, high2),
-            _mm_unpackhi_epi16(high, high2),
-        ];
-        for (at, quad) in quads.into_iter().enumerate() {
-            // SAFETY: the caller's contract.
-            unsafe { _mm_storeu_si128(to.add(4 * at).cast(), quad) };
-        }
-    }
-
-    /// 16-bit numbers of a vector of 512 bits.
-    const THIRTY_TWO: usize = 32;
-
-    /// Thirty-two neighbours that lie side by side at two steps, brought together.
-    ///
-    /// # Safety
-    /// All must be readable, and as many numbers writable; the host must have AVX-512BW.
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn thirty_two_pairs(panel: &Panel, p: usize, i: usize, to: *mut u32) {
-        let row = |k: usize| {
-            let at = panel.source.wrapping_add(2 * i + (2 * p + k) * panel.step);
-            // SAFETY: the caller's contract.
-            unsafe { _mm512_loadu_si512(at.cast()) }
-        };
-        let (a, b) = (row(0), row(1));
-        // Of each eight neighbours the first four, and the others.
-        let (low, high) = (_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
-        let first = _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high);
-        let last = _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high);
-        // SAFETY: the caller's contract.
-        unsafe {
-            _mm512_storeu_si512(to.cast(), first);
-            _mm512_storeu_si512(to.add(THIRTY_TWO / 2).cast(), last);
-        }
-    }
-
     /// # Safety
     /// As for [`copy`].
     #[target_feature(enable = "avx2")]
     unsafe fn copy_as<K: Kind>(panel: &Panel, steps: Range<usize>, to: *mut u32) {
-        let (stored, end) = (K::STORED, panel.depth(K::STORED) * panel.width);
-        let pairs = stored == Stored::Bf16Pairs && is_x86_feature_detected!("avx512bw");
+        let end = panel.depth(K::STORED) * panel.width;
         for p in steps {
-            let (mut first, whole) = (0, panel.valid.min(panel.width));
-            if stored == Stored::I8Quads && 4 * p + 4 <= panel.deep {
-                while first + SIXTEEN <= whole {
-                    // SAFETY: the caller's contract: all four steps have sixteen neighbours, and the copy has room for them.
-                    unsafe { sixteen_quads(panel, p, first, to.add(p * panel.width + first)) };
-                    first += SIXTEEN;
-                }
-            }
-            if pairs && 2 * p + 2 <= panel.deep {
-                while first + THIRTY_TWO <= whole {
-                    // SAFETY: as above, of two steps and thirty-two neighbours; the host has AVX-512BW.
-                    unsafe { thirty_two_pairs(panel, p, first, to.add(p * panel.width + first)) };
-                    first += THIRTY_TWO;
-                }
-            }
-            for i in (first..panel.width).step_by(LANES) {
+            for i in (0..panel.width).step_by(LANES) {
                 let (there, wide) = (panel.valid.saturating_sub(i).min(LANES), panel.width - i);
                 let at = p * panel.width + i;
                 // SAFETY: the caller's contract; what is written too much lies in the next steps, which are written later.
