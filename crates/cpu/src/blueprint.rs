@@ -139,6 +139,11 @@ impl Blueprint {
         self.k.big_units * self.k.unit
     }
 
+    /// Steps of k of the deepest block, as the operands have them.
+    fn deepest_source(&self) -> usize {
+        self.deepest() * self.stored.group()
+    }
+
     /// Bytes of one thread's packed block of so many tiles.
     fn buffer(&self, split: &Split, tiles: usize, head: usize) -> usize {
         let elements = tiles.min(split.tiles()) * split.big_units * split.unit * (head + self.deepest()) + SLACK;

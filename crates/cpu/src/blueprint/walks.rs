@@ -5,7 +5,6 @@
 use super::{ALIGN, Blueprint};
 use crate::codegen::tile::Walk;
 use crate::geometry::Operand;
-use crate::scalar::Stored;
 use crate::split::{Split, fewest_of};
 
 /// Most places that a turn prefetches; where more are needed, there is too little work to hide them behind.
@@ -20,13 +19,13 @@ impl Blueprint {
 
     /// The walk over the panel of `s` that comes next, by the tiles of the panel that stays.
     pub(crate) fn walk_panel(&self) -> Option<Walk> {
-        let applies = self.packs_panels() && self.config.prefetch > 0 && self.stored == Stored::Same;
+        let applies = self.packs_panels() && self.config.prefetch > 0;
         applies.then(|| self.walk(self.frame.s, self.s.big_units, self.run_tiles())).flatten()
     }
 
     /// The walk over the block of `v` that comes next, by the tiles of the last panels.
     pub(crate) fn walk_block(&self) -> Option<Walk> {
-        let applies = self.packs_panels() && self.pack_v && self.config.prefetch > 0 && self.stored == Stored::Same;
+        let applies = self.packs_panels() && self.pack_v && self.config.prefetch > 0;
         let (v, _) = self.fewest();
         let wide = v * self.v.big_units * self.v.unit;
         applies.then(|| self.walk(self.frame.v, wide, self.run_tiles() * self.panels())).flatten()
@@ -34,7 +33,7 @@ impl Blueprint {
 
     /// How many of the last panels walk over the next block of `v`.
     pub(crate) fn block_panels(&self, walk: Walk) -> usize {
-        let (strips, _) = strips(self.frame.v, self.fewest().0 * self.v.big_units * self.v.unit, self.deepest());
+        let (strips, _) = strips(self.frame.v, self.fewest().0 * self.v.big_units * self.v.unit, self.deepest_source());
         let in_a_tile = (walk.tile as usize / (self.strip_stride(self.frame.v)).max(1)).max(1);
         strips.div_ceil(in_a_tile).div_ceil(self.run_tiles())
     }
@@ -58,14 +57,14 @@ impl Blueprint {
 
     /// Bytes between strips of an operand: what is contiguous is one strip.
     fn strip_stride(&self, operand: Operand) -> usize {
-        (if operand.along == 1 { operand.step } else { operand.along }) * self.es()
+        (if operand.along == 1 { operand.step } else { operand.along }) * self.source_es()
     }
 
     /// A walk over `wide` neighbours of a block of k within so many tiles.
     fn walk(&self, operand: Operand, wide: usize, tiles: usize) -> Option<Walk> {
         let turns = (self.deepest() / self.k.unit).max(1);
-        let (count, elements) = strips(operand, wide, self.deepest());
-        let (bytes, stride) = (elements * self.es(), self.strip_stride(operand));
+        let (count, elements) = strips(operand, wide, self.deepest_source());
+        let (bytes, stride) = (elements * self.source_es(), self.strip_stride(operand));
         let in_a_tile = count.div_ceil(tiles);
         let walk = if bytes >= 4 * ALIGN {
             // Along strips that are long: each line is met at least once.
@@ -76,7 +75,7 @@ impl Blueprint {
             let at_once = in_a_tile.div_ceil(turns);
             // A strip that is not aligned may begin at the end of a line.
             let before =
-                if bytes.is_multiple_of(ALIGN) && stride.is_multiple_of(ALIGN) { 0 } else { ALIGN - self.es() };
+                if bytes.is_multiple_of(ALIGN) && stride.is_multiple_of(ALIGN) { 0 } else { ALIGN - self.source_es() };
             (at_once, (bytes + before).div_ceil(ALIGN), at_once * stride)
         };
         let (strips, lines, turn) = walk;

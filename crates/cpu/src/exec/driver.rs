@@ -352,7 +352,8 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let b = &self.compiled.blueprint;
         let (v_block, s_block) = blocks;
         let at = |base: *const u8, operand: Operand, start: usize, k_block: usize| {
-            base.wrapping_add((start * operand.along + b.k.start(k_block) * operand.step) * self.es)
+            let step = b.k.start(k_block) * b.stored.group();
+            base.wrapping_add((start * operand.along + step * operand.step) * b.source_es())
         };
         if let Some((step, panels)) = self.compiled.ahead.block {
             let first = s_block.end.saturating_sub(panels).max(s_block.start);

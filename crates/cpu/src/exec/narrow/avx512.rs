@@ -213,11 +213,7 @@ unsafe fn thin_across<const GROUP: usize>(
 /// As for [`chunk_across`] and [`Panel::take_from_head`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-unsafe fn chunk_behind_head<const GROUP: usize>(
-    panel: &Panel,
-    first: usize,
-    (weave, step): (Weave<GROUP>, usize),
-) {
+unsafe fn chunk_behind_head<const GROUP: usize>(panel: &Panel, first: usize, (weave, step): (Weave<GROUP>, usize)) {
     let offset = _mm512_set1_epi8(OFFSET as i8);
     let mut from = panel.source.wrapping_add(first * GROUP * step);
     let (mut head, mut to) = (panel.to, panel.to.wrapping_add((1 + first) * panel.width));
@@ -243,12 +239,7 @@ unsafe fn chunk_behind_head<const GROUP: usize>(
 /// As for [`across`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-unsafe fn step_across<const GROUP: usize>(
-    panel: &Panel,
-    copy: &Copy,
-    p: usize,
-    (weave, step): (Weave<GROUP>, usize),
-) {
+unsafe fn step_across<const GROUP: usize>(panel: &Panel, copy: &Copy, p: usize, (weave, step): (Weave<GROUP>, usize)) {
     let flip = _mm512_set1_epi32(copy.flip.cast_signed());
     let from = panel.source.wrapping_add(p * GROUP * step);
     let there = (copy.deep - p * GROUP).min(GROUP);
