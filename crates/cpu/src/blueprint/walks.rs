@@ -111,11 +111,13 @@ mod tests {
     use tilewright_ops::gemm::{GemmInput, Layout};
 
     fn blueprint(input: &GemmInput, words: &str) -> Blueprint {
-        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(64, 1)), input.clone()).unwrap();
+        let kind = Kind::of(input.dtype());
+        let kernel = if kind == Kind::Narrow { CpuGemm::narrow() } else { CpuGemm::new() };
+        let problem = Bound::new(Arc::new(kernel), Arc::new(device(64, 1)), input.clone()).unwrap();
         let default = problem.default_point().unwrap();
         let point = Config::parse(words).unwrap().to_point(problem.space().params(), Some(&default.0)).unwrap();
         let at = problem.space().check(&point).unwrap();
-        Blueprint::new(input.clone(), GemmConfig::of(&at, Kind::Real).unwrap(), 2, false)
+        Blueprint::new(input.clone(), GemmConfig::of(&at, kind).unwrap(), 2, kind == Kind::Narrow)
     }
 
     /// Lines that so many tiles prefetch from a place on.
@@ -132,29 +134,37 @@ mod tests {
 
     /// Lines of so many neighbours of a block of k, from its first element on.
     fn needed(b: &Blueprint, operand: Operand, wide: usize) -> HashSet<usize> {
-        let all = (0..wide).flat_map(|i| (0..b.deepest()).map(move |p| (i, p)));
-        all.map(|(i, p)| (i * operand.along + p * operand.step) * b.es() / ALIGN).collect()
+        let all = (0..wide).flat_map(|i| (0..b.deepest_source()).map(move |p| (i, p)));
+        all.map(|(i, p)| (i * operand.along + p * operand.step) * b.source_es() / ALIGN).collect()
     }
 
     #[test]
     fn walks_meet_what_is_packed_next() {
         let words = "order=broadcast,pack_a=1,pack_b=1,m_s=32,n_s=12,u=256,m_l=128,n_l=512,k_s=4,prefetch=8";
-        for (layout, size) in Layout::ALL.into_iter().flat_map(|layout| [1024, 1000].map(|size| (layout, size))) {
-            let input = GemmInput::new(size, size, size, DType::F32, layout);
+        let all = Layout::ALL.into_iter().flat_map(|layout| [1024, 1000].map(|size| (layout, size)));
+        for ((layout, size), dtype) in all.flat_map(|at| [DType::F32, DType::Bf16, DType::I8].map(|dtype| (at, dtype)))
+        {
+            let input = GemmInput::new(size, size, size, dtype, layout);
             let b = blueprint(&input, words);
             let turns = b.deepest() / b.k.unit;
             let panel = b.walk_panel().unwrap();
             let met = walked(panel, b.run_tiles(), turns);
             let panel_lines = needed(&b, b.frame.s, b.s.big_units);
-            assert!(panel_lines.difference(&met).count() * 20 <= panel_lines.len(), "{layout} {size} {panel:?}");
+            assert!(
+                panel_lines.difference(&met).count() * 20 <= panel_lines.len(),
+                "{dtype} {layout} {size} {panel:?}"
+            );
             let block = b.walk_block().unwrap();
             let panels = b.block_panels(block);
-            assert!(panels <= b.panels(), "{layout} {size}: {panels} of {}", b.panels());
+            assert!(panels <= b.panels(), "{dtype} {layout} {size}: {panels} of {}", b.panels());
             let met = walked(block, panels * b.run_tiles(), turns);
             let block_lines = needed(&b, b.frame.v, b.fewest().0 * b.v.big_units * b.v.unit);
-            assert!(block_lines.difference(&met).count() * 20 <= block_lines.len(), "{layout} {size} {block:?}");
+            assert!(
+                block_lines.difference(&met).count() * 20 <= block_lines.len(),
+                "{dtype} {layout} {size} {block:?}"
+            );
             // Not many times as much as is needed.
-            assert!(met.len() <= 2 * block_lines.len(), "{layout} {size} {block:?}");
+            assert!(met.len() <= 2 * block_lines.len(), "{dtype} {layout} {size} {block:?}");
         }
     }
 

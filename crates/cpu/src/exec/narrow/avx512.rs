@@ -133,24 +133,20 @@ unsafe fn across<const GROUP: usize>(block: &Block<'_>, copy: &Copy, to: *mut u3
         let is_whole = steps.len() == CHUNK && steps.end * GROUP <= copy.deep;
         for tile in block.tiles.clone() {
             let panel = copy.panel::<GROUP>(block, tile, to);
+            let is_whole = is_whole && panel.valid == panel.width;
+            let has_vectors = panel.width.is_multiple_of(SIDE);
             // SAFETY: the caller's contract: only quads have something before their steps, and those have the instructions.
             unsafe {
-                if is_whole && panel.valid == panel.width && panel.width.is_multiple_of(SIDE) {
-                    match copy.head {
-                        0 => chunk_across(&panel, copy.flip, first, (weave, step)),
-                        _ => chunk_behind_head(&panel, first, (weave, step)),
+                match copy.head {
+                    0 if is_whole && has_vectors => chunk_across(&panel, copy.flip, first, (weave, step)),
+                    0 if is_whole && panel.width < SIDE => thin_across(&panel, copy.flip, first, (weave, step)),
+                    1 if is_whole && has_vectors => chunk_behind_head(&panel, first, (weave, step)),
+                    head => {
+                        steps.clone().for_each(|p| step_across(&panel, copy, p, (weave, step)));
+                        if head > 0 {
+                            panel.take_from_head(steps.clone());
+                        }
                     }
-                    continue;
-                }
-                if is_whole && panel.valid == panel.width && panel.width < SIDE && copy.head == 0 {
-                    thin_across(&panel, copy.flip, first, (weave, step));
-                    continue;
-                }
-                for p in steps.clone() {
-                    step_across(&panel, copy, p, (weave, step));
-                }
-                if copy.head > 0 {
-                    panel.take_from_head(steps.clone());
                 }
             }
         }
