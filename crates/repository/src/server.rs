@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A record is written under its own id, and only if that is not there: a writer that lost its connection can send again
-//! what it has no answer for, and no record comes twice.
+//! what it has no answer for, and no record comes twice. What survives the death of the server itself is the server's
+//! affair: everything that it answered for with `appendfsync always`, all but the last two seconds with `everysec`.
 
 use crate::error::{Fault, RepositoryError};
 use crate::key::{decoded, encoded};
