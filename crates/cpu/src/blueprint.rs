@@ -110,12 +110,35 @@ impl Blueprint {
 
     /// Whether slices of k are summed through the workspace, of which there is one where C has fewer bits than sums.
     pub(crate) fn reduces(&self) -> bool {
-        self.config.k_g > 1 || matches!(self.input.types.output, DType::F16 | DType::Bf16)
+        let is_narrow = matches!(self.input.types.output, DType::F16 | DType::Bf16);
+        self.config.k_g > 1 || (is_narrow && !self.rounds())
+    }
+
+    /// Whether tiles round what they store, all of whose sum they have.
+    pub(crate) fn rounds(&self) -> bool {
+        let is_whole = self.k.tiles() == 1 && self.config.k_g == 1;
+        let has_code = self.numbers == Numbers::Halves && !self.frame.swapped && self.frame.c_v == 1;
+        self.input.types.output == DType::Bf16 && is_whole && has_code
+    }
+
+    /// Bytes of an element that tiles store.
+    pub(crate) fn out_es(&self) -> usize {
+        if self.rounds() { self.input.types.output.size() } else { self.es() }
     }
 
     /// Bytes of an element as the operands store it.
     pub(crate) fn source_es(&self) -> usize {
         if self.stored == Stored::Same { self.es() } else { self.stored.bytes() }
+    }
+
+    /// Bytes from a neighbour of an operand to the next, where the caller has it.
+    pub(crate) fn along_bytes(&self, operand: Operand) -> usize {
+        operand.along * self.source_es()
+    }
+
+    /// Bytes from a step of k to the next, as tiles take them.
+    pub(crate) fn step_bytes(&self, operand: Operand) -> usize {
+        operand.step * self.stored.group() * self.source_es()
     }
 
     pub(crate) fn part(&self, thread: usize) -> Part {
@@ -194,10 +217,13 @@ impl Blueprint {
         let vecs = self.v.units(v_kind);
         let (s, parts) = (self.s.units(s_kind), self.numbers.parts());
         let bytes = |elements: usize| (elements * es) as i32;
-        let (s_k, s_s) =
-            if self.pack_s { (bytes(s), bytes(1)) } else { (bytes(self.frame.s.step), bytes(self.frame.s.along)) };
+        let (s_k, s_s) = if self.pack_s {
+            (bytes(s), bytes(1))
+        } else {
+            (self.step_bytes(self.frame.s) as i32, self.along_bytes(self.frame.s) as i32)
+        };
         let copy_v = place == Place::Lead && self.copies_v();
-        let v_k = if self.pack_v && !copy_v { bytes(vecs * self.v.unit) } else { bytes(self.frame.v.step) };
+        let v_k = if self.pack_v && !copy_v { bytes(vecs * self.v.unit) } else { self.step_bytes(self.frame.v) as i32 };
         let first = if self.reduces() { ScalarClass::Zero } else { self.input.beta };
         Some(Tile {
             vector: self.vector,
@@ -209,12 +235,16 @@ impl Blueprint {
             k_l: self.config.k_l as usize,
             v_masked: copy_v || !self.pack_v,
             copy_v,
+            // Of bytes that are used once, a broadcast is dearer than one that changes bits, none of them where they are packed.
+            flips_s: self.numbers == Numbers::Quads && (!self.pack_s || vecs == 1),
             gathered: Gathered::None,
             v_k,
             s_k,
             s_s,
             store: if self.reduces() {
                 TileStore::Along { s_stride: bytes(self.slice_stride()) }
+            } else if self.rounds() {
+                TileStore::Rounded { s_stride: (self.frame.c_s * self.out_es()) as i32 }
             } else if self.frame.c_v == 1 && !self.frame.swapped {
                 TileStore::Along { s_stride: bytes(self.frame.c_s) }
             } else {
@@ -272,7 +302,7 @@ impl Blueprint {
     fn march(&self, operand: Operand, tiles: usize, lines: usize) -> March {
         March {
             columns: (self.config.k_s as usize).div_ceil(tiles) as u32,
-            stride: (operand.step * self.es()) as i32,
+            stride: self.step_bytes(operand) as i32,
             lines: lines as u32,
         }
     }

@@ -7,6 +7,7 @@ pub(crate) mod complex;
 pub(crate) mod emitter;
 pub(crate) mod peak;
 pub(crate) mod prefetch;
+mod rounded;
 pub(crate) mod tile;
 pub(crate) mod vector;
 

@@ -235,10 +235,19 @@ fn check(
     let Some(GemmPlan { blueprint }) = any_plan(kernel, device, input, &mut StdRng::seed_from_u64(seed)) else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
+    check_plan(&blueprint, input, seed, run)
+}
+
+fn check_plan(
+    blueprint: &Blueprint,
+    input: &GemmInput,
+    seed: u64,
+    run: fn(&Blueprint, &GemmInput, &mut Workload) -> Result<(), Fault>,
+) -> Result<(), TestCaseError> {
     let config = &blueprint.config;
     let mut work = Gemm.workload(input, Filling::Real, seed);
     let expected = Gemm.reference(input, &work.buffers, &work.scalars);
-    let ran = run(&blueprint, input, &mut work);
+    let ran = run(blueprint, input, &mut work);
     prop_assert_eq!(ran, Ok(()), "{:?} {:?}", input, config);
     let verdict = expected.unwrap().compare(&work.buffers);
     prop_assert!(verdict.is_right(), "{:?} {:?} {:?}", verdict, input, config);
@@ -301,6 +310,38 @@ proptest! {
     #[test]
     fn narrow_portable_routines_are_right(input in inputs(&NARROW), widest in any::<bool>(), seed in any::<u64>()) {
         check(&input, &device(if widest { 64 } else { 16 }, 2), seed, run_portably)?;
+    }
+}
+
+/// Types of which vectors multiply neighbours along the reduction as they are.
+const NATIVE: [ElementTypes; 3] = [NARROW[0], NARROW[1], NARROW[6]];
+
+/// Runs a random plan of those that are `wanted`, which are few of all.
+fn check_native(input: &GemmInput, seed: u64, wanted: fn(&Blueprint) -> bool) -> Result<(), TestCaseError> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let plans = (0..40).filter_map(|_| any_plan(CpuGemm::narrow(), &device(64, 1), input, &mut rng));
+    let Some(blueprint) = plans.map(|plan| plan.blueprint).find(wanted) else {
+        return Err(TestCaseError::reject("no such plan was drawn"));
+    };
+    check_plan(&blueprint, input, seed, interpret)?;
+    check_plan(&blueprint, input, seed, run_portably)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 120, max_global_rejects: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn narrow_operands_are_read_where_they_lie(input in inputs(&NATIVE), seed in any::<u64>()) {
+        let k = input.k.next_multiple_of(4);
+        let pads = (input.lda - input.a_stored().0, input.ldb - input.b_stored().0);
+        let mut whole = GemmInput { k, ..input };
+        (whole.lda, whole.ldb) = (whole.a_stored().0 + pads.0, whole.b_stored().0 + pads.1);
+        check_native(&whole, seed, |b| !b.pack_s)?;
+    }
+
+    #[test]
+    fn tiles_round_what_they_store(input in inputs(&NARROW[1..2]), seed in any::<u64>()) {
+        check_native(&input, seed, Blueprint::rounds)?;
     }
 }
 

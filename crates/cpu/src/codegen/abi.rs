@@ -44,6 +44,8 @@ pub(crate) struct PanelArgs {
     /// are turned before.
     pub(crate) direct: [u64; 2],
     pub(crate) turned: [u64; 2],
+    /// Bits of the numbers across vectors that a tile changes, where it does.
+    pub(crate) flip: u64,
     /// Mask of the valid lanes in the last vector along `v` (VEX widths; sign bits count).
     pub(crate) v_mask: [u32; 8],
 }
@@ -83,6 +85,7 @@ pub(crate) mod at {
         BETA = beta,
         DIRECT = direct,
         TURNED = turned,
+        FLIP = flip,
         V_MASK = v_mask
     );
 }

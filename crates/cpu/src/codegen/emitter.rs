@@ -153,6 +153,31 @@ impl Emitter {
         self.push(Instruction::with3(code, to, a, b));
     }
 
+    /// Only the lanes of the mask, zeros in the others (EVEX only).
+    pub(crate) fn op2_load_masked(&mut self, code: Code, to: Register, from: MemoryOperand) {
+        self.push(Instruction::with2(code, to, from).map(|mut i| {
+            i.set_op_mask(MASK);
+            i.set_zeroing_masking(true);
+            i
+        }));
+    }
+
+    /// Only the lanes of the mask (EVEX only).
+    pub(crate) fn op2_store_masked(&mut self, code: Code, to: MemoryOperand, from: Register) {
+        self.push(Instruction::with2(code, to, from).map(|mut i| {
+            i.set_op_mask(MASK);
+            i
+        }));
+    }
+
+    /// With one number in memory in all places of the last factor (EVEX only).
+    pub(crate) fn op3_broadcast(&mut self, code: Code, to: Register, a: Register, b: MemoryOperand) {
+        self.push(Instruction::with3(code, to, a, b).map(|mut i| {
+            i.set_is_broadcast(true);
+            i
+        }));
+    }
+
     /// A copy of a register, at the width of a vector.
     pub(crate) fn op2_move(&mut self, vector: Vector, to: Register, from: Register) {
         self.push(Instruction::with2(vector.load(), to, from));
@@ -179,11 +204,7 @@ impl Emitter {
     pub(crate) fn load_masked(&mut self, to: Register, from: MemoryOperand, scratch: Register) {
         let code = self.vector.mask_load();
         if self.vector.width == Width::Z {
-            self.push(Instruction::with2(code, to, from).map(|mut i| {
-                i.set_op_mask(MASK);
-                i.set_zeroing_masking(true);
-                i
-            }));
+            self.op2_load_masked(code, to, from);
         } else {
             self.load(scratch, mem(Register::RDI, at::V_MASK));
             self.op3_load(code, to, scratch, from);
@@ -193,10 +214,7 @@ impl Emitter {
     /// Stores the first lanes only, of which there are so many: by the mask, where masks are registers of their own, else in parts.
     pub(crate) fn store_lanes(&mut self, to: MemoryOperand, from: Register, lanes: usize, scratch: Register) {
         if self.vector.width == Width::Z {
-            self.push(Instruction::with2(self.vector.store(), to, from).map(|mut i| {
-                i.set_op_mask(MASK);
-                i
-            }));
+            self.op2_store_masked(self.vector.store(), to, from);
         } else {
             self.store_parts(to, from, lanes * self.vector.float.bytes(), scratch);
         }

@@ -66,6 +66,10 @@ impl Tile {
                 let lanes = self.vecs * self.vector.lanes();
                 (self.outs(), s_stride, lanes as i64 * es)
             }
+            TileStore::Rounded { s_stride } => {
+                let lanes = self.vecs * self.vector.lanes();
+                (self.outs(), s_stride, lanes as i64 * es / 2)
+            }
             TileStore::Across { v_stride } => {
                 let rows = self.vecs * self.vector.lanes();
                 (if self.tail == 0 { rows } else { 0 }, v_stride, self.s as i64 * es)

@@ -9,7 +9,7 @@ use super::abi::at;
 use super::emitter::{Emitter, mem};
 pub(crate) use super::prefetch::{March, Next, TilePrefetch, Walk};
 use super::vector::{Vector, Width};
-use super::{across, along, complex};
+use super::{across, along, complex, rounded};
 use crate::scalar::Numbers;
 use tilewright_ops::gemm::ScalarClass;
 
@@ -38,6 +38,8 @@ const SCRATCH_ACROSS: usize = 4;
 pub(crate) enum TileStore {
     /// `v` is contiguous; consecutive `s` are `s_stride` bytes apart.
     Along { s_stride: i32 },
+    /// The same of numbers that are rounded to bfloat16 as they are stored.
+    Rounded { s_stride: i32 },
     /// `s` is contiguous; consecutive `v` are `v_stride` bytes apart. Transposed in registers.
     Across { v_stride: i32 },
 }
@@ -71,6 +73,8 @@ pub(crate) struct Tile {
     pub(crate) v_masked: bool,
     /// Whether the panel of `v` is copied on the way, for the tiles that follow.
     pub(crate) copy_v: bool,
+    /// Whether bits of what is broadcast are changed, unless packing has changed them.
+    pub(crate) flips_s: bool,
     /// Which operand is gathered.
     pub(crate) gathered: Gathered,
     /// Bytes between steps of k, in `v` and in `s`; 0 in one that is gathered.
@@ -180,6 +184,7 @@ impl Tile {
         self.emit_sum_of_sets(&mut e);
         match self.store {
             TileStore::Along { s_stride } => along::emit_store(self, &mut e, s_stride),
+            TileStore::Rounded { s_stride } => rounded::emit_store(self, &mut e, s_stride),
             TileStore::Across { v_stride } => across::emit_store(self, &mut e, v_stride),
         }
         e.add_load(V_BASE, mem(ARGS, at::V_STEP));
@@ -238,6 +243,9 @@ impl Tile {
         if head > 0 {
             e.add_imm(V, head as i32 * self.v_k);
         }
+        if self.flips_s {
+            e.broadcast(self.reserve(), mem(ARGS, at::FLIP));
+        }
         if self.prefetch.c {
             self.emit_prefetch_c(e);
         }
@@ -295,6 +303,10 @@ impl Tile {
             }
             let rotate = self.free_count() - self.vecs - self.reserved();
             for j in 0..self.s {
+                if let Some(code) = self.embeds() {
+                    e.op3_broadcast(code, self.acc(set, j, 0), self.free(0), mem(S, self.s_disp(kk, j)));
+                    continue;
+                }
                 let b = self.free(self.vecs + j % rotate);
                 self.emit_broadcast_s(e, b, kk, j);
                 for i in 0..self.vecs {
@@ -316,9 +328,13 @@ impl Tile {
         }
     }
 
-    /// Registers for what a product is before it is added.
+    /// Registers for what a product is before it is added, or for bits to change: the last of those that hold no accumulator.
     fn reserved(&self) -> usize {
-        usize::from(self.numbers == Numbers::Pairs)
+        usize::from(self.numbers == Numbers::Pairs || self.flips_s)
+    }
+
+    fn reserve(&self) -> Register {
+        self.free(self.free_count() - 1)
     }
 
     /// Adds the product of what lies along vectors and what is broadcast across them.
@@ -329,7 +345,7 @@ impl Tile {
             // The first factors have no signs.
             Numbers::Quads => e.op3(Code::EVEX_Vpdpbusd_zmm_k1z_zmm_zmmm512b32, acc, s, v),
             Numbers::Pairs => {
-                let product = self.free(self.free_count() - 1);
+                let product = self.reserve();
                 e.op3(self.vector.multiply_pairs(), product, v, s);
                 e.op3(self.vector.add_integers(), acc, acc, product);
             }
@@ -365,9 +381,29 @@ impl Tile {
         }
     }
 
+    /// The multiply-add that broadcasts what it reads: of a number that is used once, a broadcast of its own costs as much as that.
+    fn embeds(&self) -> Option<Code> {
+        match self.numbers {
+            _ if self.vecs > 1 || self.vector.width != Width::Z => None,
+            Numbers::Real | Numbers::Complex => Some(self.vector.fma()),
+            Numbers::Halves => Some(Code::EVEX_Vdpbf16ps_zmm_k1z_zmm_zmmm512b32),
+            // What has no sign is in a register.
+            Numbers::Quads | Numbers::Pairs => None,
+        }
+    }
+
+    /// Bytes from where S points to number `j` of a step.
+    fn s_disp(&self, kk: usize, j: usize) -> i64 {
+        kk as i64 * i64::from(self.s_k) + self.s_at(j)
+    }
+
     fn emit_broadcast_s(&self, e: &mut Emitter, to: Register, kk: usize, j: usize) {
-        let disp = kk as i64 * i64::from(self.s_k) + self.s_at(j);
-        e.broadcast(to, mem(S, disp));
+        let at = mem(S, self.s_disp(kk, j));
+        if self.flips_s {
+            e.op3_broadcast(self.vector.xor(), to, self.reserve(), at);
+        } else {
+            e.broadcast(to, at);
+        }
     }
 
     /// Adds the accumulator sets pairwise into set 0.

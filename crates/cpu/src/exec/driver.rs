@@ -5,7 +5,7 @@ use std::ops::Range;
 use iced_x86::IcedError;
 
 use super::code::{Code, Invoke, assemble};
-use super::narrow::{self, Side};
+use super::narrow::{self, FLIP, Side};
 use super::pack::Block;
 use crate::blueprint::{ALIGN, Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::PanelArgs;
@@ -219,7 +219,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let (c, c_v, c_s) = if b.reduces() {
             (slices.wrapping_add(part.slice * b.slice_bytes()), es, b.slice_stride() * es)
         } else {
-            (call.c, b.frame.c_v * es, b.frame.c_s * es)
+            (call.c, b.frame.c_v * b.out_es(), b.frame.c_s * b.out_es())
         };
         let mut v_mask = [0; 8];
         let words = b.v.tail() * es / 4;
@@ -230,6 +230,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let args = PanelArgs {
             direct,
             turned,
+            flip: if b.pack_s { 0 } else { FLIP.into() },
             next: v,
             next_last: v,
             far: v,
@@ -352,8 +353,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let b = &self.compiled.blueprint;
         let (v_block, s_block) = blocks;
         let at = |base: *const u8, operand: Operand, start: usize, k_block: usize| {
-            let step = b.k.start(k_block) * b.stored.group();
-            base.wrapping_add((start * operand.along + step * operand.step) * b.source_es())
+            base.wrapping_add(start * b.along_bytes(operand) + b.k.start(k_block) * b.step_bytes(operand))
         };
         if let Some((step, panels)) = self.compiled.ahead.block {
             let first = s_block.end.saturating_sub(panels).max(s_block.start);
@@ -381,7 +381,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let keeps_v = b.keeps_v();
         let (split, operand, base) = if keeps_v { (&b.v, b.frame.v, self.v) } else { (&b.s, b.frame.s, self.s) };
         let at = |tile: usize, k_block: usize| {
-            (split.start(tile) * operand.along + b.k.start(k_block) * operand.step) * self.es
+            split.start(tile) * b.along_bytes(operand) + b.k.start(k_block) * b.step_bytes(operand)
         };
         let more = tile + 1 < block.end || block.end < split.tiles();
         let (tile_next, k_next) = match (more, k_block + 1 < b.k.tiles()) {
@@ -392,7 +392,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let next = at(tile_next, k_next);
         self.args.ahead = next as isize - at(tile, k_block) as isize;
         self.args.next = base.wrapping_add(next);
-        self.args.next_last = self.args.next.wrapping_add((b.k.size(k_next) - 1) * operand.step * self.es);
+        self.args.next_last = self.args.next.wrapping_add((b.k.size(k_next) - 1) * b.step_bytes(operand));
     }
 
     /// Sets which lines of the streaming operand's next block of k the tiles of the panel that stays prefetch.
@@ -426,12 +426,12 @@ impl<'a, I: Invoke> Worker<'a, I> {
         self.args.v = if b.pack_v && !(lead && b.copies_v()) {
             self.v_packed.wrapping_add((v_at - b.v.start(v_block.start)) * (b.numbers.head() + depth) * self.es)
         } else {
-            self.v.wrapping_add((v_at * b.frame.v.along + k * b.frame.v.step) * self.es)
+            self.v.wrapping_add(v_at * b.along_bytes(b.frame.v) + k * b.step_bytes(b.frame.v))
         };
         self.args.s = if b.pack_s {
             self.s_packed.wrapping_add((s_at - b.s.start(s_block.start)) * depth * self.es)
         } else {
-            self.s.wrapping_add((s_at * b.frame.s.along + k * b.frame.s.step) * self.es)
+            self.s.wrapping_add(s_at * b.along_bytes(b.frame.s) + k * b.step_bytes(b.frame.s))
         };
         self.args.c = self.c.wrapping_add(v_at * self.c_v + s_at * self.c_s);
     }
@@ -439,13 +439,13 @@ impl<'a, I: Invoke> Worker<'a, I> {
     /// Sets the steps from tile to tile of a run whose tiles are `units` elements wide.
     fn step(&mut self, units: usize, depth: usize) {
         let b = &self.compiled.blueprint;
-        let width = |packed: bool, along: usize, head: usize| {
-            ((if packed { head + depth } else { along }) * units * self.es) as isize
+        let width = |packed: bool, operand: Operand, head: usize| {
+            (units * if packed { (head + depth) * self.es } else { b.along_bytes(operand) }) as isize
         };
         (self.args.v_step, self.args.s_step, self.args.c_step) = if b.keeps_v() {
-            (0, width(b.pack_s, b.frame.s.along, 0), (units * self.c_s) as isize)
+            (0, width(b.pack_s, b.frame.s, 0), (units * self.c_s) as isize)
         } else {
-            (width(b.pack_v, b.frame.v.along, b.numbers.head()), 0, (units * self.c_v) as isize)
+            (width(b.pack_v, b.frame.v, b.numbers.head()), 0, (units * self.c_v) as isize)
         };
     }
 }

@@ -27,6 +27,9 @@ const CHUNK: usize = 32;
 /// What is added to bytes of which an instruction ignores the sign.
 const OFFSET: i32 = 128;
 
+/// The bits by which that is added to four bytes.
+pub(crate) const FLIP: u32 = u32::from_le_bytes([OFFSET as u8; 4]);
+
 /// A panel to convert: as `pack::Panel`, with distances in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Panel {
@@ -57,7 +60,7 @@ pub(crate) unsafe fn pack(block: &Block<'_>, deep: usize, (stored, side): (Store
     let bytes = stored.bytes();
     let quads = stored == Stored::I8Quads;
     let head = usize::from(quads && side == Side::Vectors);
-    let flip = if quads && side == Side::Across { u32::from_le_bytes([OFFSET as u8; 4]) } else { 0 };
+    let flip = if quads && side == Side::Across { FLIP } else { 0 };
     #[cfg(target_arch = "x86_64")]
     if simd && avx512::takes(block, stored) {
         // SAFETY: the caller's contract; the host has these vectors.

@@ -4,9 +4,11 @@
 use std::ops::{Add, Mul};
 
 use super::code::Invoke;
+use super::run::Kept;
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::tile::{Gathered, Tile, TileStore};
 use crate::scalar::{Float, Numbers};
+use tilewright_core::element::Bf16;
 use tilewright_ops::gemm::ScalarClass;
 
 /// Most elements of a register tile: 32 vectors of 16.
@@ -24,11 +26,14 @@ impl Invoke for Portable {
         // SAFETY: the caller's contract.
         unsafe {
             match (tile.numbers, tile.vector.float) {
-                (Numbers::Pairs, _) => panel::<i32>(tile, &mut *args),
-                (Numbers::Quads, _) => panel::<Quad>(tile, &mut *args),
-                (Numbers::Halves, _) => panel::<Halves>(tile, &mut *args),
-                (_, Float::F32) => panel::<f32>(tile, &mut *args),
-                (_, Float::F64) => panel::<f64>(tile, &mut *args),
+                (Numbers::Pairs, _) => panel::<i32, i32>(tile, &mut *args),
+                (Numbers::Quads, _) => panel::<Quad, Quad>(tile, &mut *args),
+                (Numbers::Halves, _) if matches!(tile.store, TileStore::Rounded { .. }) => {
+                    panel::<Halves, Bf16>(tile, &mut *args);
+                }
+                (Numbers::Halves, _) => panel::<Halves, Halves>(tile, &mut *args),
+                (_, Float::F32) => panel::<f32, f32>(tile, &mut *args),
+                (_, Float::F64) => panel::<f64, f64>(tile, &mut *args),
             }
         }
     }
@@ -41,6 +46,11 @@ trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
     /// `self + a * b`, of pairs the sum of both products.
     fn plus(self, a: Self, b: Self) -> Self {
         a * b + self
+    }
+
+    /// The same with bits changed.
+    fn flipped(self, _: u64) -> Self {
+        self
     }
 
     /// One of a pair as [`PanelArgs`] holds it.
@@ -114,6 +124,10 @@ impl Element for Quad {
         products.fold(self, |sum, (a, b)| sum + Self(i32::from(a as i8) * i32::from(b)))
     }
 
+    fn flipped(self, bits: u64) -> Self {
+        Self(self.0 ^ bits as i32)
+    }
+
     fn of_pair(bits: [u64; 2], part: usize) -> Self {
         Self::of_bits(bits[part])
     }
@@ -155,18 +169,28 @@ impl Element for Halves {
     }
 }
 
-/// A row of tiles.
+impl Kept<Halves> for Bf16 {
+    fn widened(self) -> Halves {
+        Halves(self.to_f32())
+    }
+
+    fn of(sum: Halves) -> Self {
+        Self::from_f32(sum.0)
+    }
+}
+
+/// A row of tiles, with elements of C of type `O`.
 ///
 /// # Safety
 /// The arguments must describe tiles within readable operands and writable C.
-unsafe fn panel<T: Element>(tile: &Tile, args: &mut PanelArgs) {
+unsafe fn panel<T: Element, O: Kept<T>>(tile: &Tile, args: &mut PanelArgs) {
     for _ in 0..args.tiles {
         let mut acc = [T::default(); MOST];
         // SAFETY: the caller's contract.
         unsafe {
             begin(tile, args, &mut acc);
             multiply(tile, args, &mut acc);
-            store(tile, args, &acc);
+            store::<T, O>(tile, args, &acc);
         }
         args.v = args.v.wrapping_offset(args.v_step);
         args.s = args.s.wrapping_offset(args.s_step);
@@ -216,7 +240,8 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
         }
         for (j, sums) in acc.chunks_exact_mut(width).take(tile.s).enumerate() {
             // SAFETY: the caller's contract: `tile.s` elements at every step of `s`.
-            let b = unsafe { s.wrapping_offset(tile.s_at(j) as isize).cast::<T>().read() };
+            let b = unsafe { s.wrapping_offset(tile.s_at(j) as isize).cast::<T>().read_unaligned() };
+            let b = if tile.flips_s { b.flipped(args.flip) } else { b };
             for (sum, &a) in sums.iter_mut().zip(&row) {
                 *sum = sum.plus(a, b);
             }
@@ -238,24 +263,25 @@ fn finished<T: Element>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST], width: u
 
 /// # Safety
 /// As for [`panel`].
-unsafe fn store<T: Element>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST]) {
+unsafe fn store<T: Element, O: Kept<T>>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST]) {
     let (width, valid) = extent(tile);
-    let (parts, element) = (tile.numbers.parts(), tile.element() as isize);
+    let parts = tile.numbers.parts();
+    let element = (parts * size_of::<O>()) as isize;
     let (v_stride, s_stride) = match tile.store {
-        TileStore::Along { s_stride } => (element, s_stride as isize),
+        TileStore::Along { s_stride } | TileStore::Rounded { s_stride } => (element, s_stride as isize),
         TileStore::Across { v_stride } => (v_stride as isize, element),
     };
     for (j, i) in (0..tile.outs()).flat_map(|j| (0..valid).map(move |i| (j, i))) {
         let product = finished(tile, args, acc, width, (j, i));
         let first = args.c.wrapping_offset((i / parts) as isize * v_stride + j as isize * s_stride);
-        let at = first.cast::<T>().wrapping_add(i % parts);
+        let at = first.cast::<O>().wrapping_add(i % parts);
         // SAFETY: the caller's contract; C is read only if beta is not zero.
         unsafe {
-            at.write(match tile.beta {
+            at.write(O::of(match tile.beta {
                 ScalarClass::Zero => product,
-                ScalarClass::One => at.read() + product,
-                ScalarClass::Other => T::of_bits(args.beta) * at.read() + product,
-            });
+                ScalarClass::One => at.read().widened() + product,
+                ScalarClass::Other => T::of_bits(args.beta) * at.read().widened() + product,
+            }));
         }
     }
 }

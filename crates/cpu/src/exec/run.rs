@@ -8,7 +8,7 @@ use tilewright_core::element::{Bf16, F16};
 use tilewright_ops::gemm::ScalarClass;
 
 /// An element of C, beside sums of type `T`.
-trait Kept<T>: Copy {
+pub(super) trait Kept<T>: Copy {
     fn widened(self) -> T;
 
     /// The nearest to a sum.

@@ -3,6 +3,7 @@
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 use super::{Fault, Machine, plain};
+use tilewright_core::element::Bf16;
 
 /// A register's bytes.
 type Bytes = [u8; 64];
@@ -73,7 +74,7 @@ impl Machine<'_> {
             M::Vmovss => self.move_scalar(i, 4),
             M::Vmovsd => self.move_scalar(i, 8),
             M::Vxorps | M::Vpxord => {
-                let (a, b) = (self.vector(i.op1_register()), self.vector(i.op2_register()));
+                let (a, b) = (self.vector(i.op1_register()), self.vector_source(i, 2, width(to), 4)?);
                 self.set_vector(to, std::array::from_fn(|n| a[n] ^ b[n]));
                 Ok(())
             }
@@ -117,6 +118,33 @@ impl Machine<'_> {
                 Ok(())
             }
             M::Vpmaddwd | M::Vpdpbusd | M::Vpaddd => self.integers(i),
+            M::Vmovdqu16 => self.move_lanes(i, 2),
+            M::Vpmovzxwd => {
+                let (to_lanes, mut from) = (width(to) / 4, [0; 64]);
+                let mask = if i.op_mask() == Register::None { u64::MAX } else { self.masks[i.op_mask().number()] };
+                for lane in (0..to_lanes).filter(|lane| mask >> lane & 1 == 1) {
+                    self.load(i, self.address(i) + 2 * lane as u64, &mut from[4 * lane..4 * lane + 2])?;
+                }
+                self.set_vector(to, from);
+                Ok(())
+            }
+            M::Vpslld => {
+                let (from, by) = (self.vector(i.op1_register()), i.immediate8());
+                let moved = |n: usize| u32::from_le_bytes(lane(&from, n / 4)) << by;
+                self.set_vector(to, std::array::from_fn(|n| moved(n).to_le_bytes()[n % 4]));
+                Ok(())
+            }
+            M::Vcvtneps2bf16 => {
+                let (from, mut out) = (self.vector(i.op1_register()), [0; 64]);
+                for n in 0..width(i.op1_register()) / 4 {
+                    // Denormal numbers are zero before.
+                    let x = f32::from_le_bytes(lane(&from, n));
+                    let rounded = Bf16::from_f32(if x.is_subnormal() { 0.0_f32.copysign(x) } else { x });
+                    out[2 * n..2 * n + 2].copy_from_slice(&rounded.0.to_le_bytes());
+                }
+                self.set_vector(to, out);
+                Ok(())
+            }
             M::Vdpbf16ps => self.halves(i),
             M::Vunpcklps => self.unpack(i, 4, 0),
             M::Vunpckhps => self.unpack(i, 4, 1),

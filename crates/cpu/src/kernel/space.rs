@@ -68,8 +68,8 @@ const BLOCK: [i64; 11] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 const DEPTH: [i64; 14] = [16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
-/// A complex element across vectors is broadcast as two numbers, each of which has accumulators. Of narrow operands, both are packed, and
-/// products may take a register before they are added.
+/// A complex element across vectors is broadcast as two numbers, each of which has accumulators. Of narrow operands the one along vectors is
+/// packed, and products, or bits to change, may take a register.
 pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let registers = format!("{} if vec == {} else {}", Width::Z.registers(), Width::Z.bytes(), Width::Y.registers());
@@ -78,7 +78,9 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         Kind::Complex => (COMPLEX_TILE, "2 * n_s", 1),
         Kind::Narrow => (VECTOR_TILE, "n_s", 2),
     };
-    let packs: &[i64] = if kind == Kind::Narrow { &[1] } else { &[0, 1] };
+    let packs_a: &[i64] = if kind == Kind::Narrow { &[1] } else { &[0, 1] };
+    // Steps of the reduction that a block has.
+    let steps = if kind == Kind::Narrow { "u * group" } else { "u" };
     let builder = ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
         .param(Param::ints("vec", [16, 32, 64]))
@@ -88,8 +90,8 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("t", THREADS))
         .param(Param::ints("t_m", THREADS))
         .param(Param::ints("k_g", THREADS))
-        .param(Param::ints("pack_a", packs.iter().copied()))
-        .param(Param::ints("pack_b", packs.iter().copied()))
+        .param(Param::ints("pack_a", packs_a.iter().copied()))
+        .param(Param::ints("pack_b", [0, 1]))
         .param(Param::ints("u", DEPTH))
         .param(Param::words("store", ["normal", "stream"]))
         .param(Param::ints("m_l", BLOCK))
@@ -108,7 +110,9 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .define("vectors", "m_s // lanes")
         .define("registers", &registers)
         .define("accumulators", &format!("vectors * {broadcasts} * k_l"))
-        .define("t_n", "t // (t_m * k_g)")
+        .define("t_n", "t // (t_m * k_g)");
+    let builder = if kind == Kind::Narrow { narrow(builder) } else { builder };
+    builder
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule(
             "widest_vectors",
@@ -167,7 +171,12 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
             "pack_a == 1 or contiguous_a",
             "vectors are loaded from memory that is contiguous along them",
         )
-        .rule("depth", Guideline, "u == 16 or u < 2 * k", "deeper blocks than the reduction are the same block")
+        .rule(
+            "depth",
+            Guideline,
+            &format!("u == 16 or {steps} < 2 * k"),
+            "deeper blocks than the reduction are the same block",
+        )
         .rule(
             "panels_fit_l1",
             Guideline,
@@ -178,8 +187,10 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .rule(
             "stream",
             Implementation,
-            "store == 'normal' or (axis == 'm' and beta_zero and u >= k and k_g == 1 and align >= vec \
-             and ldc * element % vec == 0)",
+            &format!(
+                "store == 'normal' or (axis == 'm' and beta_zero and {steps} >= k and k_g == 1 and align >= vec \
+                 and ldc * element % vec == 0)"
+            ),
             "stores around the caches write whole aligned vectors of C once",
         )
         .rule("block_m", Implementation, "m_l >= m_s", "a cache tile has at least one register tile")
@@ -205,14 +216,27 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
             Implementation,
             "64 * max(lda, ldb, ldc) * element < 2 ** 31",
             "distances within a tile are 31-bit displacements",
-        );
-    let narrow = |builder: SpaceBuilder| {
-        builder.define("native", "1 if vec == 64 and (i8 and avx512_vnni or bf16 and avx512_bf16) else 0").rule(
+        )
+        .build()
+}
+
+/// What only operands of fewer bits than vectors compute with have: instructions for them as they are, steps of the reduction that are
+/// multiplied at a time, and when the caller's memory has those side by side.
+fn narrow(builder: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Hardware, Implementation};
+    builder
+        .define("native", "1 if vec == 64 and (i8 and avx512_vnni or bf16 and avx512_bf16) else 0")
+        .define("group", "(4 if i8 else 2) if native else 2 if i8 else 1")
+        .rule(
             "integer_products",
             Hardware,
             "vec < 64 or not i8 or native",
             "the widest vectors multiply integers where the host has AVX512-VNNI",
         )
-    };
-    (if kind == Kind::Narrow { narrow(builder) } else { builder }).build()
+        .rule(
+            "narrow_in_place",
+            Implementation,
+            "pack_b == 1 or (native and streams_b and k % group == 0)",
+            "narrow operands are read in place where what is multiplied at a time are whole neighbours along k",
+        )
 }
