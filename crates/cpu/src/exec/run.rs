@@ -97,6 +97,30 @@ impl Compiled {
     /// # Safety
     /// As for [`Compiled::run`]; all slices must be complete and no other thread may touch the share's C.
     unsafe fn reduce(&self, thread: usize, threads: usize, call: &Call) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the caller's contract; the host has these instructions.
+            return unsafe { self.reduce_by_vectors(thread, threads, call) };
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.reduce_plainly(thread, threads, call) };
+    }
+
+    /// The same loops, which the compiler makes longer vectors of, and roundings by vectors.
+    ///
+    /// # Safety
+    /// As for [`Compiled::reduce`], on a host with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn reduce_by_vectors(&self, thread: usize, threads: usize, call: &Call) {
+        // SAFETY: the caller's contract.
+        unsafe { self.reduce_plainly(thread, threads, call) };
+    }
+
+    /// # Safety
+    /// As for [`Compiled::reduce`].
+    #[inline(always)]
+    unsafe fn reduce_plainly(&self, thread: usize, threads: usize, call: &Call) {
         // SAFETY: the caller's contract.
         unsafe {
             match (self.blueprint.numbers, self.blueprint.input.types.output, self.blueprint.vector.float) {
@@ -113,6 +137,7 @@ impl Compiled {
 
     /// # Safety
     /// As for [`Compiled::reduce`]; `T` is the type of the plan's sums, of their components, and `O` that of C.
+    #[inline(always)]
     unsafe fn reduce_as<T, O: Kept<T>>(&self, thread: usize, threads: usize, call: &Call, beta: T)
     where
         T: Copy + Default + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
@@ -152,6 +177,7 @@ impl Compiled {
 ///
 /// # Safety
 /// As many as there are sums must be readable.
+#[inline(always)]
 unsafe fn add<T: Copy + std::ops::Add<Output = T>>(sums: &mut [T], from: *const T, begins: bool) {
     for (i, sum) in sums.iter_mut().enumerate() {
         // SAFETY: the caller's contract.
@@ -164,6 +190,7 @@ unsafe fn add<T: Copy + std::ops::Add<Output = T>>(sums: &mut [T], from: *const 
 ///
 /// # Safety
 /// The places must be readable and writable.
+#[inline(always)]
 unsafe fn keep<T, O: Kept<T>>(sums: &[T], to: impl Fn(usize) -> *mut O, class: ScalarClass, beta: T)
 where
     T: Copy + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,

@@ -133,9 +133,22 @@ impl Choice {
             let u = if stays { ALL } else { f.l2 / 2 / (short * f.es) };
             return Self { tile, pack_v, pack_s: false, u, v_block: 256, k_s: 8, prefetch, ..common };
         }
+        if f.group > 1 && short > 6 {
+            return common.woven(f, short);
+        }
         let tile = streaming_tile(f, short);
         let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
         plain.streaming(f, short)
+    }
+
+    /// A long operand whose neighbours along k are woven into each other as it is packed: few steps of long columns at a time, and tiles that
+    /// use what is packed at once. Where there is more to do with it, or C is transposed, that is more steps, which cost fewer passes over C.
+    fn woven(self, f: &Facts, short: usize) -> Self {
+        let packed = Self { pack_s: true, broadcast: true, s_block: 4096, prefetch: 8, ..self };
+        if self.axis == Axis::M && (f.group > 2 || short <= 2 * LINE / f.es) {
+            return Self { tile: (4, 6), u: 32, v_block: 4096, ..packed };
+        }
+        Self { tile: (2, 12), u: 128, v_block: 1024, ..packed }
     }
 
     /// A long operand whose steps of k lie one after the other, beside a short one that stays.
@@ -263,6 +276,7 @@ impl Choice {
         let broadcast = pack_v && v > tile.0 * f.lanes;
         let pack_s = f.thrashes_tlb(axis);
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
+        let tile = if f.deep_across(axis) { (tile.0, tile.1.min(f.rows_of_sets(axis))) } else { tile };
         let common = Self { axis, tile, threads, prefetch: 0, ..Self::large(f) };
         let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };
         // Pages of a long operand fall where they will, so that a good part of the second-level cache does not hold all of it.

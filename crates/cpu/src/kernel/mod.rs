@@ -84,9 +84,9 @@ impl Kernel for CpuGemm {
 
     fn id(&self) -> KernelId {
         KernelId::new(match self.kind {
-            Kind::Real => "gemm.cpu.3",
-            Kind::Complex => "gemm.cpu-complex.1",
-            Kind::Narrow => "gemm.cpu-narrow.2",
+            Kind::Real => "gemm.cpu.4",
+            Kind::Complex => "gemm.cpu-complex.2",
+            Kind::Narrow => "gemm.cpu-narrow.3",
         })
     }
 

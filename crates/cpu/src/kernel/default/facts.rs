@@ -42,6 +42,8 @@ pub(super) struct Facts {
     pub(super) pitch_c: usize,
     /// Whether operands can be read where they lie: narrow ones are converted when they are packed.
     pub(super) in_place: bool,
+    /// Steps of the reduction that are multiplied at a time.
+    pub(super) group: usize,
 }
 
 impl Facts {
@@ -54,11 +56,13 @@ impl Facts {
             _ => false,
         };
         let l1 = fact("l1d_bytes", 32 << 10);
-        let pitch = es * if input.m >= input.n { input.lda } else { input.ldb };
+        let stored = Stored::of(input.dtype(), native);
+        let [pitch_a, pitch_b] = [input.lda, input.ldb].map(|ld| ld * input.dtype().size());
+        let pitch = if input.m >= input.n { pitch_a } else { pitch_b };
         Self {
             m: input.m.max(1),
             n: input.n.max(1),
-            k: input.k.div_ceil(Stored::of(input.dtype(), native).group()).max(1),
+            k: input.k.div_ceil(stored.group()).max(1),
             products: input.batch.count as usize,
             threads: fact("threads", 1).max(1),
             deep_a: input.layout.a_transposed(),
@@ -73,10 +77,11 @@ impl Facts {
             aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16))
                 && input.operand_align() >= fact("vec_max", 16),
             rows: rows(pitch, l1),
-            pitch_a: es * input.lda,
-            pitch_b: es * input.ldb,
+            pitch_a,
+            pitch_b,
             pitch_c: es * input.ldc,
             in_place: Kind::of(input.dtype()) != Kind::Narrow,
+            group: if native { stored.group() } else { 1 },
         }
     }
 
@@ -157,6 +162,13 @@ impl Facts {
         if v >= s && !self.is_little() { v / self.threads / self.lanes } else { v / self.lanes }
     }
 
+    /// Rows of the operand across vectors, as it lies along k, that the first-level cache holds a line of each.
+    pub(super) fn rows_of_sets(&self, axis: Axis) -> usize {
+        let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
+        let apart = (pitch.max(1) & pitch.max(1).wrapping_neg()).clamp(LINE, PAGE);
+        self.l1 / apart
+    }
+
     pub(super) fn registers(&self) -> usize {
         if self.is_narrow() { 16 } else { 32 }
     }
@@ -169,6 +181,10 @@ impl Facts {
     /// Bytes of the narrowest vector that holds so many elements, of the widest where none does.
     pub(super) fn vec(&self, elements: usize) -> usize {
         let widest = self.lanes * self.es;
+        if self.group > 1 {
+            // Only the widest multiply neighbours along the reduction.
+            return widest;
+        }
         [16, 32].into_iter().find(|vec| elements * self.es <= *vec && *vec < widest).unwrap_or(widest)
     }
 
