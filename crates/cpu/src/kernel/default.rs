@@ -88,6 +88,10 @@ impl Choice {
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.
     fn large(f: &Facts) -> Self {
         let tile = if f.registers() > 16 { (2, 12 / f.parts) } else { (2, 6 / f.parts) };
+        // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
+        // apart, takes more than a line.
+        let pack_s = !f.is_near() || f.thrashes_tlb(Axis::M) || (!f.deep_b && tile.1 * f.es > LINE);
+        let tile = if pack_s { tile } else { f.side_by_side(Axis::M, tile) };
         let u = 3 * f.l1 / 8 / (tile.1 * f.es);
         let depth = f.k.div_ceil(f.k.div_ceil(u.max(1)));
         Self {
@@ -96,9 +100,7 @@ impl Choice {
             es: f.es,
             tile,
             pack_v: true,
-            // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
-            // apart, takes more than a line.
-            pack_s: !f.is_near() || f.thrashes_tlb(Axis::M) || (!f.deep_b && tile.1 * f.es > LINE),
+            pack_s,
             broadcast: true,
             k_l: 1,
             u,
@@ -166,7 +168,7 @@ impl Choice {
         }
         if f.parts == 2 && !is_narrow && axis == Axis::M && short > 2 * tile.1 {
             // There is enough to do with a complex element to fetch it for each tile across, a page of each step at a time.
-            return Self { tile: WIDE_COMPLEX, pack_v: false, u: 64, v_block: PAGE / f.es, k_s: 8, ..plain };
+            return Self { tile: WIDE_COMPLEX, pack_v: false, u: 96, v_block: 256, k_s: 8, ..plain };
         }
         let tiles = if is_far && is_narrow && f.parts == 1 { 2 } else { 3 };
         if short > tiles * tile.1 {
@@ -223,7 +225,7 @@ impl Choice {
             _ => f.cheaper_axis(),
         };
         let (v, s) = f.sides(axis);
-        let tile = best_tile(f, v, s);
+        let tile = f.side_by_side(axis, best_tile(f, v, s));
         let is_near = f.bytes() <= f.l2;
         // Tiles of C are written once for each block, in which their panels fill the first-level cache twice over; all of a block stays in a
         // quarter of the second-level one.
@@ -271,12 +273,11 @@ impl Choice {
         let axis = f.cheaper_axis();
         let pack_v = !f.is_contiguous(axis);
         let (v, s) = f.sides(axis);
-        let tile = best_tile(f, v, s);
+        let tile = f.side_by_side(axis, best_tile(f, v, s));
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
         let pack_s = f.thrashes_tlb(axis);
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
-        let tile = if f.deep_across(axis) { (tile.0, tile.1.min(f.rows_of_sets(axis))) } else { tile };
         let common = Self { axis, tile, threads, prefetch: 0, ..Self::large(f) };
         let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };
         // Pages of a long operand fall where they will, so that a good part of the second-level cache does not hold all of it.

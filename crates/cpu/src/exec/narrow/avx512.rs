@@ -1,6 +1,7 @@
 //! Packing for vectors of 512 bits that multiply narrow numbers as they are: a number of 32 bits is a group of steps of one neighbour.
 
 use super::OFFSET;
+use crate::LINE;
 use crate::exec::pack::Block;
 use crate::exec::weave::{self, Rows, SIDE, Weave, transposed};
 use crate::scalar::Stored;
@@ -12,6 +13,11 @@ const CHUNK: usize = 4;
 
 /// Bytes that rows along k are asked for ahead of their use.
 const AHEAD: usize = 256;
+
+/// Bytes that steps of two lines are asked for ahead of their use: panels take turns in these lines, which a processor does not follow. It
+/// follows steps of one line and long ones by itself.
+const AHEAD_ACROSS: usize = 4096;
+const MOST_LINES: usize = 2;
 
 /// What is copied beside the block: the steps of k that there are, bits to change, and numbers before the steps.
 pub(super) struct Copy {
@@ -119,6 +125,36 @@ impl Panel {
     }
 }
 
+/// What is asked for of neighbours that lie side by side: behind the last step of a block lies the next block.
+struct Ahead {
+    at: *const u8,
+    step: usize,
+    lines: usize,
+}
+
+impl Ahead {
+    fn of(block: &Block<'_>, step: usize, bytes: usize) -> Self {
+        let start = |tile: usize| block.split.start(tile).min(block.split.extent);
+        let (first, end) = (start(block.tiles.start), start(block.tiles.end));
+        let lines = ((end - first) * bytes).div_ceil(LINE);
+        let is_asked_for = step > LINE && lines <= MOST_LINES;
+        let lines = if is_asked_for { lines } else { 0 };
+        Self { at: block.source.wrapping_add(first * bytes + AHEAD_ACROSS / step.max(1) * step), step, lines }
+    }
+
+    /// Out of the way of the loop that copies, whose registers are few.
+    #[inline(never)]
+    fn ask(&self, steps: Range<usize>) {
+        for p in steps {
+            for line in 0..self.lines {
+                let at = self.at.wrapping_add(p * self.step + line * LINE);
+                // SAFETY: a prefetch is no access.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+            }
+        }
+    }
+}
+
 /// Neighbours that lie side by side: some steps of all panels, then the next.
 ///
 /// # Safety
@@ -127,8 +163,12 @@ impl Panel {
 unsafe fn across<const GROUP: usize>(block: &Block<'_>, copy: &Copy, to: *mut u32) {
     let (depth, step) = (copy.depth::<GROUP>(), block.operand.step * (4 / GROUP));
     let weave = Weave::<GROUP>::new();
+    let ahead = Ahead::of(block, step, 4 / GROUP);
     for first in (0..depth).step_by(CHUNK) {
         let steps = first..(first + CHUNK).min(depth);
+        if ahead.lines > 0 {
+            ahead.ask(first * GROUP..(first + CHUNK) * GROUP);
+        }
         // Steps that are all there, in groups that are all there.
         let is_whole = steps.len() == CHUNK && steps.end * GROUP <= copy.deep;
         for tile in block.tiles.clone() {

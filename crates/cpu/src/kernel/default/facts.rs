@@ -162,11 +162,15 @@ impl Facts {
         if v >= s && !self.is_little() { v / self.threads / self.lanes } else { v / self.lanes }
     }
 
-    /// Rows of the operand across vectors, as it lies along k, that the first-level cache holds a line of each.
-    pub(super) fn rows_of_sets(&self, axis: Axis) -> usize {
+    /// A tile with no more rows of an operand across vectors that lies along k than the first-level cache holds a line of each: those whose
+    /// distance is a multiple of a large power of two fall into few of its sets.
+    pub(super) fn side_by_side(&self, axis: Axis, (vecs, across): (usize, usize)) -> (usize, usize) {
+        if !self.deep_across(axis) {
+            return (vecs, across);
+        }
         let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
-        let apart = (pitch.max(1) & pitch.max(1).wrapping_neg()).clamp(LINE, PAGE);
-        self.l1 / apart
+        let apart = (1 << pitch.trailing_zeros().min(PAGE.trailing_zeros())).max(LINE);
+        (vecs, across.min((self.l1 / apart).max(1)))
     }
 
     pub(super) fn registers(&self) -> usize {

@@ -123,8 +123,8 @@ fn complex_products_take_the_wide_tile_where_steps_are_read_as_they_come() {
         (choice.tile == WIDE_COMPLEX && choice.k_s == 8).then_some((choice.pack_v, choice.u, choice.v_block))
     };
     let (long, deep) = ((2560, 16, 2560), (64, 64, 60_000));
-    assert_eq!(choice(64, long, DType::C32, Layout::Nn), Some((false, 64, 512)));
-    assert_eq!(choice(64, long, DType::C64, Layout::Nn), Some((false, 64, 256)));
+    assert_eq!(choice(64, long, DType::C32, Layout::Nn), Some((false, 96, 256)));
+    assert_eq!(choice(64, long, DType::C64, Layout::Nn), Some((false, 96, 256)));
     assert_eq!(choice(64, deep, DType::C32, Layout::Nt), Some((false, 64, 64)));
     // Two tiles of others, a few columns, B along k, C transposed, shorter vectors, and real elements.
     assert_eq!(choice(64, (100, 4, 60_000), DType::C32, Layout::Nt), None);
@@ -132,6 +132,37 @@ fn complex_products_take_the_wide_tile_where_steps_are_read_as_they_come() {
     assert_eq!(choice(64, deep, DType::C32, Layout::Nn), None);
     assert_eq!(choice(64, (16, 2560, 2560), DType::C32, Layout::Nt), None);
     assert_eq!((choice(32, long, DType::C32, Layout::Nn), choice(64, long, DType::F32, Layout::Nn)), (None, None));
+}
+
+#[test]
+fn narrow_operands_along_k_are_read_where_they_lie_by_the_widest_vectors() {
+    let chosen = |(m, n, k): (usize, usize, usize), dtype: DType, layout: Layout| {
+        let input = GemmInput::new(m, n, k, dtype, layout);
+        let problem = Bound::new(Arc::new(CpuGemm::narrow()), Arc::new(device(64, 1)), input).unwrap();
+        let config = problem.space().config(&problem.default_point().unwrap());
+        ["axis", "vec", "pack_b", "n_s", "u"].map(|name| config.get(name).unwrap().to_string()).join(" ")
+    };
+    for dtype in [DType::I8, DType::Bf16] {
+        for n in [8, 16] {
+            assert!(chosen((2560, n, 2560), dtype, Layout::Tn).starts_with("n 64 0 12 "), "{dtype} {n}");
+        }
+        // Neighbours that are multiplied at a time end within one step more.
+        assert!(chosen((2560, 16, 2561), dtype, Layout::Tn).starts_with("n 64 1"), "{dtype}");
+        // Woven in few steps of long columns, more where C is transposed behind each block of them.
+        assert_eq!(chosen((2560, 16, 2560), dtype, Layout::Nn), "m 64 1 6 32", "{dtype}");
+        assert_eq!(chosen((16, 2560, 2560), dtype, Layout::Nt), "n 64 1 12 128", "{dtype}");
+    }
+    assert_eq!(chosen((2560, 64, 2560), DType::Bf16, Layout::Nn), "m 64 1 12 128");
+    // Rows two kilobytes apart fall into two sets of a cache of 8 ways.
+}
+
+#[test]
+fn rows_that_fall_into_few_sets_are_read_a_few_at_a_time() {
+    let across =
+        |m, n, k, dtype| Choice::of(&Facts::of(&device(64, 1), &GemmInput::new(m, n, k, dtype, Layout::Tn))).tile.1;
+    // Eight ways, pages apart; half a page apart there are two sets for them.
+    assert_eq!([across(64, 16, 4096, DType::F32), across(64, 16, 4104, DType::F32)], [8, 28]);
+    assert_eq!([across(120, 16, 512, DType::F32), across(120, 16, 1024, DType::Bf16)], [16, 16]);
 }
 
 /// A device of one thread whose last-level cache holds so much, the second-level one 2 MB.
