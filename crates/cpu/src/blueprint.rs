@@ -108,7 +108,8 @@ impl Blueprint {
         self.v_threads * self.s_threads * self.config.k_g as usize
     }
 
-    /// Whether slices of k are summed through the workspace, of which there is one where C has fewer bits than sums.
+    /// Whether slices of k are summed through the workspace, of which there is one where C has fewer bits than sums and
+    /// tiles do not round them.
     pub(crate) fn reduces(&self) -> bool {
         let is_narrow = matches!(self.input.types.output, DType::F16 | DType::Bf16);
         self.config.k_g > 1 || (is_narrow && !self.rounds())
@@ -235,7 +236,8 @@ impl Blueprint {
             k_l: self.config.k_l as usize,
             v_masked: copy_v || !self.pack_v,
             copy_v,
-            // Of bytes that are used once, a broadcast is dearer than one that changes bits, none of them where they are packed.
+            weaves_v: !self.pack_v && self.numbers == Numbers::Halves,
+            // Beside one vector, an exclusive or that broadcasts from memory is cheaper than a broadcast; with packed bytes it is one with 0.
             flips_s: self.numbers == Numbers::Quads && (!self.pack_s || vecs == 1),
             gathered: Gathered::None,
             v_k,
@@ -308,7 +310,7 @@ impl Blueprint {
     }
 
     fn lines(&self, elements: usize) -> usize {
-        (elements * self.es()).div_ceil(ALIGN)
+        (elements * self.source_es()).div_ceil(ALIGN)
     }
 
     /// The operand that streams past the panel that stays.

@@ -19,6 +19,7 @@ use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput, Layout, Scalar
 
 use crate::blueprint::Blueprint;
 use crate::codegen::abi::PanelArgs;
+use crate::config::Store;
 use crate::exec::code::Invoke;
 use crate::exec::driver::{Call, Compiled};
 use crate::exec::parts::Parts;
@@ -319,7 +320,8 @@ const NATIVE: [ElementTypes; 3] = [NARROW[0], NARROW[1], NARROW[6]];
 /// Runs a random plan of those that are `wanted`, which are few of all.
 fn check_native(input: &GemmInput, seed: u64, wanted: fn(&Blueprint) -> bool) -> Result<(), TestCaseError> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let plans = (0..40).filter_map(|_| any_plan(CpuGemm::narrow(), &device(64, 1), input, &mut rng));
+    let device = device(64, 1 + (seed % 2) as i64);
+    let plans = (0..40).filter_map(|_| any_plan(CpuGemm::narrow(), &device, input, &mut rng));
     let Some(blueprint) = plans.map(|plan| plan.blueprint).find(wanted) else {
         return Err(TestCaseError::reject("no such plan was drawn"));
     };
@@ -337,6 +339,22 @@ proptest! {
         let mut whole = GemmInput { k, ..input };
         (whole.lda, whole.ldb) = (whole.a_stored().0 + pads.0, whole.b_stored().0 + pads.1);
         check_native(&whole, seed, |b| !b.pack_s)?;
+    }
+
+    #[test]
+    fn vectors_are_woven_as_they_are_loaded(input in inputs(&NATIVE[..2]), seed in any::<u64>()) {
+        let k = input.k.next_multiple_of(2);
+        let pads = (input.lda - input.a_stored().0, input.ldb - input.b_stored().0);
+        let mut whole = GemmInput { k, ..input };
+        (whole.lda, whole.ldb) = (whole.a_stored().0 + pads.0, whole.b_stored().0 + pads.1);
+        check_native(&whole, seed, |b| !b.pack_v)?;
+    }
+
+    #[test]
+    fn tiles_round_around_the_caches(input in inputs(&NARROW[1..2]), seed in any::<u64>()) {
+        let mut aligned = GemmInput { beta: ScalarClass::Zero, align: 64, ..input };
+        aligned.ldc = aligned.m.next_multiple_of(16);
+        check_native(&aligned, seed, |b| b.rounds() && b.config.store == Store::Stream)?;
     }
 
     #[test]

@@ -131,7 +131,8 @@ pub(crate) enum Kind {
     #[default]
     Real,
     Complex,
-    /// Operands of fewer bits than vectors compute with: always packed, and converted on the way.
+    /// Operands of fewer bits than vectors compute with: converted or woven when they are packed, or read where they lie by instructions
+    /// that multiply neighbours along the reduction.
     Narrow,
 }
 

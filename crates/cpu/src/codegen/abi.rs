@@ -46,6 +46,8 @@ pub(crate) struct PanelArgs {
     pub(crate) turned: [u64; 2],
     /// Bits of the numbers across vectors that a tile changes, where it does.
     pub(crate) flip: u64,
+    /// Where a woven vector has its 16-bit numbers from: of two steps side by side, one of each by turns.
+    pub(crate) weave: [u16; 32],
     /// Mask of the valid lanes in the last vector along `v` (VEX widths; sign bits count).
     pub(crate) v_mask: [u32; 8],
 }
@@ -86,6 +88,7 @@ pub(crate) mod at {
         DIRECT = direct,
         TURNED = turned,
         FLIP = flip,
+        WEAVE = weave,
         V_MASK = v_mask
     );
 }

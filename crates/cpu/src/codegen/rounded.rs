@@ -1,5 +1,6 @@
 //! Stores a tile whose vectors lie along contiguous C, and whose sums are rounded to bfloat16 on their way: of a reduction that is one block,
-//! so that no sum is rounded twice.
+//! so that no sum is rounded twice. A denormal result is zero, as the processor's
+//! instruction has it.
 
 use iced_x86::{Code, Instruction, Register};
 

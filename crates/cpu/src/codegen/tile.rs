@@ -73,7 +73,9 @@ pub(crate) struct Tile {
     pub(crate) v_masked: bool,
     /// Whether the panel of `v` is copied on the way, for the tiles that follow.
     pub(crate) copy_v: bool,
-    /// Whether bits of what is broadcast are changed, unless packing has changed them.
+    /// Whether vectors are woven of two steps of 16-bit numbers as they are loaded (not packed).
+    pub(crate) weaves_v: bool,
+    /// Whether what is broadcast goes through an exclusive or: with the bits that are to change, or with 0 where packing has changed them.
     pub(crate) flips_s: bool,
     /// Which operand is gathered.
     pub(crate) gathered: Gathered,
@@ -244,7 +246,10 @@ impl Tile {
             e.add_imm(V, head as i32 * self.v_k);
         }
         if self.flips_s {
-            e.broadcast(self.reserve(), mem(ARGS, at::FLIP));
+            e.broadcast(self.reserve(0), mem(ARGS, at::FLIP));
+        }
+        if self.weaves_v {
+            e.load(self.reserve(0), mem(ARGS, at::WEAVE));
         }
         if self.prefetch.c {
             self.emit_prefetch_c(e);
@@ -328,13 +333,14 @@ impl Tile {
         }
     }
 
-    /// Registers for what a product is before it is added, or for bits to change: the last of those that hold no accumulator.
+    /// Registers for what a product is before it is added, for bits to change, or for what weaves and the second of two steps: the last of
+    /// those that hold no accumulator.
     fn reserved(&self) -> usize {
-        usize::from(self.numbers == Numbers::Pairs || self.flips_s)
+        if self.weaves_v { 2 } else { usize::from(self.numbers == Numbers::Pairs || self.flips_s) }
     }
 
-    fn reserve(&self) -> Register {
-        self.free(self.free_count() - 1)
+    fn reserve(&self, i: usize) -> Register {
+        self.free(self.free_count() - 1 - i)
     }
 
     /// Adds the product of what lies along vectors and what is broadcast across them.
@@ -345,7 +351,7 @@ impl Tile {
             // The first factors have no signs.
             Numbers::Quads => e.op3(Code::EVEX_Vpdpbusd_zmm_k1z_zmm_zmmm512b32, acc, s, v),
             Numbers::Pairs => {
-                let product = self.reserve();
+                let product = self.reserve(0);
                 e.op3(self.vector.multiply_pairs(), product, v, s);
                 e.op3(self.vector.add_integers(), acc, acc, product);
             }
@@ -369,6 +375,9 @@ impl Tile {
     }
 
     fn emit_load_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
+        if self.weaves_v {
+            return self.emit_woven_v(e, to, kk, i);
+        }
         let disp = kk as i64 * i64::from(self.v_k) + (i * self.vector.width.bytes()) as i64;
         if self.v_masked && self.is_tail(i) {
             e.load_masked(to, mem(V, disp), to);
@@ -379,6 +388,22 @@ impl Tile {
             let copy = kk as i64 * i64::from(self.copied_step()) + (i * self.vector.width.bytes()) as i64;
             e.op2_store(self.vector.store(), mem(PACKED, copy), to);
         }
+    }
+
+    /// A vector of two steps, each half as long.
+    fn emit_woven_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
+        let (order, second) = (self.reserve(0), self.reserve(1));
+        for (half, register) in [to, second].into_iter().enumerate() {
+            let step = (2 * kk + half) as i64 * i64::from(self.v_k / 2);
+            let from = mem(V, step + (i * Width::Y.bytes()) as i64);
+            let (code, register) = (Code::EVEX_Vmovdqu16_ymm_k1z_ymmm256, Register::YMM0 + register.number() as u32);
+            if self.is_tail(i) {
+                e.op2_load_masked(code, register, from);
+            } else {
+                e.op2_load(code, register, from);
+            }
+        }
+        e.op3(Code::EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512, to, order, second);
     }
 
     /// The multiply-add that broadcasts what it reads: of a number that is used once, a broadcast of its own costs as much as that.
@@ -400,7 +425,7 @@ impl Tile {
     fn emit_broadcast_s(&self, e: &mut Emitter, to: Register, kk: usize, j: usize) {
         let at = mem(S, self.s_disp(kk, j));
         if self.flips_s {
-            e.op3_broadcast(self.vector.xor(), to, self.reserve(), at);
+            e.op3_broadcast(self.vector.xor(), to, self.reserve(0), at);
         } else {
             e.broadcast(to, at);
         }

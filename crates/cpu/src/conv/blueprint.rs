@@ -195,6 +195,7 @@ impl Blueprint {
             k_l: self.config.k_l,
             v_masked: !along_outs,
             copy_v: false,
+            weaves_v: false,
             flips_s: false,
             gathered: if along_outs { Gathered::S } else { Gathered::V },
             v_k: if along_outs { bytes(vecs * self.vector.lanes()) } else { 0 },

@@ -43,7 +43,7 @@ impl Kernel for CpuConv {
     type Plan = ConvPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("conv.cpu.1")
+        KernelId::new("conv.cpu.2")
     }
 
     fn computation(&self) -> &Conv {

@@ -29,7 +29,9 @@ fn narrow_products() -> Vec<&'static str> {
     #[cfg(target_arch = "x86_64")]
     if vec_max() == 64 {
         all.extend(is_x86_feature_detected!("avx512vnni").then_some("avx512_vnni"));
-        all.extend(is_x86_feature_detected!("avx512bf16").then_some("avx512_bf16"));
+        // Numbers of 16 bits are also loaded and stored by masks.
+        let has_bf16 = is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512bw");
+        all.extend(has_bf16.then_some("avx512_bf16"));
     }
     all
 }

@@ -231,6 +231,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
             direct,
             turned,
             flip: if b.pack_s { 0 } else { FLIP.into() },
+            weave: std::array::from_fn(|i| (i / 2 + i % 2 * 32) as u16),
             next: v,
             next_last: v,
             far: v,

@@ -48,6 +48,11 @@ trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
         a * b + self
     }
 
+    /// The numbers of two steps.
+    fn woven(_: [u16; 2]) -> Self {
+        Self::default()
+    }
+
     /// The same with bits changed.
     fn flipped(self, _: u64) -> Self {
         self
@@ -164,6 +169,10 @@ impl Element for Halves {
         Self(self.0 + a * b + c * d)
     }
 
+    fn woven([low, high]: [u16; 2]) -> Self {
+        Self(f32::from_bits(u32::from(low) | u32::from(high) << 16))
+    }
+
     fn of_pair(bits: [u64; 2], part: usize) -> Self {
         Self(f32::of_pair(bits, part))
     }
@@ -232,7 +241,15 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
         let v = first.wrapping_offset(at(Gathered::V, tile.v_k)).cast::<T>();
         let s = args.s.wrapping_offset(at(Gathered::S, tile.s_k));
         // SAFETY: the caller's contract: `read` elements at every step of `v`.
-        unsafe { std::ptr::copy_nonoverlapping(v, row.as_mut_ptr(), read) };
+        unsafe {
+            if tile.weaves_v {
+                let second = v.wrapping_byte_offset(tile.v_k as isize / 2);
+                let steps = [v, second].map(|step| step.cast::<u16>());
+                row.iter_mut().take(read).enumerate().for_each(|(i, x)| *x = T::woven(steps.map(|s| s.add(i).read())));
+            } else {
+                std::ptr::copy_nonoverlapping(v, row.as_mut_ptr(), read);
+            }
+        }
         if tile.copy_v {
             let copy = args.packed.cast::<T>().wrapping_add(p * width);
             // SAFETY: the workspace holds a whole panel.

@@ -106,7 +106,7 @@ impl Compiled {
         unsafe { self.reduce_plainly(thread, threads, call) };
     }
 
-    /// The same loops, which the compiler makes longer vectors of, and roundings by vectors.
+    /// The same loops, compiled for AVX2.
     ///
     /// # Safety
     /// As for [`Compiled::reduce`], on a host with AVX2.

@@ -119,6 +119,16 @@ impl Machine<'_> {
             }
             M::Vpmaddwd | M::Vpdpbusd | M::Vpaddd => self.integers(i),
             M::Vmovdqu16 => self.move_lanes(i, 2),
+            M::Vpermt2w => {
+                let [first, order, second] =
+                    [to, i.op1_register(), i.op2_register()].map(|register| self.vector(register));
+                let pick = |n: usize| {
+                    let from = u16::from_le_bytes(lane(&order, n / 2)) as usize % 64;
+                    if from < 32 { first[2 * from + n % 2] } else { second[2 * (from - 32) + n % 2] }
+                };
+                self.set_vector(to, std::array::from_fn(pick));
+                Ok(())
+            }
             M::Vpmovzxwd => {
                 let (to_lanes, mut from) = (width(to) / 4, [0; 64]);
                 let mask = if i.op_mask() == Register::None { u64::MAX } else { self.masks[i.op_mask().number()] };

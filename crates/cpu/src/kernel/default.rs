@@ -127,7 +127,7 @@ impl Choice {
             // As few rows at once as a processor follows by itself, from end to end.
             let (vectors, across) = best_tile(f, short, f.rows);
             let tile = (vectors, across.min(f.rows));
-            let pack_v = !f.is_contiguous(axis);
+            let pack_v = !f.is_loaded(axis);
             // A processor runs ahead in long rows by itself.
             let prefetch = if f.k * f.es < PAGE / 2 { 8 } else { 0 };
             // The short operand is read for each few rows: as much of it at once as stays near.
@@ -135,6 +135,7 @@ impl Choice {
             let u = if stays { ALL } else { f.l2 / 2 / (short * f.es) };
             return Self { tile, pack_v, pack_s: false, u, v_block: 256, k_s: 8, prefetch, ..common };
         }
+        // So few columns that a tile has all of them take wider tiles along vectors.
         if f.group > 1 && short > 6 {
             return common.woven(f, short);
         }
@@ -147,6 +148,10 @@ impl Choice {
     /// use what is packed at once. Where there is more to do with it, or C is transposed, that is more steps, which cost fewer passes over C.
     fn woven(self, f: &Facts, short: usize) -> Self {
         let packed = Self { pack_s: true, broadcast: true, s_block: 4096, prefetch: 8, ..self };
+        if f.is_woven(self.axis) && short <= SHORT / 2 {
+            // Not worth a copy: vectors are woven as they are loaded, some hundred steps of a few lines.
+            return Self { tile: WOVEN, pack_v: false, broadcast: false, u: 256, v_block: WOVEN.0 * f.lanes, ..packed };
+        }
         if self.axis == Axis::M && (f.group > 2 || short <= 2 * LINE / f.es) {
             return Self { tile: (4, 6), u: 32, v_block: 4096, ..packed };
         }
@@ -167,7 +172,7 @@ impl Choice {
             return Self { pack_v: false, broadcast: true, u: 16, v_block: 8 * LINE / f.es, k_s: 4, ..plain };
         }
         if f.parts == 2 && !is_narrow && axis == Axis::M && short > 2 * tile.1 {
-            // There is enough to do with a complex element to fetch it for each tile across, a page of each step at a time.
+            // There is enough to do with a complex element to fetch it for each tile across, some pages of all steps at a time.
             return Self { tile: WIDE_COMPLEX, pack_v: false, u: 96, v_block: 256, k_s: 8, ..plain };
         }
         let tiles = if is_far && is_narrow && f.parts == 1 { 2 } else { 3 };
@@ -238,7 +243,11 @@ impl Choice {
         } else {
             u.min(FAR_BYTES / (LINE * ((s * f.es).div_ceil(LINE) + 1)))
         };
-        let (pack_v, v_block, s_block) = (!f.is_contiguous(axis), tile.0 * f.lanes, s.next_power_of_two());
+        // A vector that is woven takes registers that a tile of more has not.
+        let is_woven = f.is_woven(axis);
+        let tile = if is_woven && tile.0 > 1 { (2, tile.1.min(WOVEN.1)) } else { tile };
+        let pack_v = !(f.is_loaded(axis) || is_woven);
+        let (v_block, s_block) = (tile.0 * f.lanes, s.next_power_of_two());
         let common = Self { axis, tile, pack_v, pack_s: false, s_block, threads: Threads::Reduction, ..Self::large(f) };
         let shares_lines = !(v_block * f.es).is_multiple_of(LINE) || !f.pitch_a.is_multiple_of(LINE);
         if axis == Axis::M && f.in_place && !pack_v && f.is_narrow() && v > v_block && shares_lines {
@@ -271,7 +280,7 @@ impl Choice {
     /// Packing would take longer than reading a few lines twice, unless their pages evict each other from the TLB.
     fn medium(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
-        let pack_v = !f.is_contiguous(axis);
+        let pack_v = !f.is_loaded(axis);
         let (v, s) = f.sides(axis);
         let tile = f.side_by_side(axis, best_tile(f, v, s));
         // What one tile covers stays, however long the other side is.
@@ -296,7 +305,7 @@ impl Choice {
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
         let u = f.k.next_power_of_two();
         let common = Self { axis, u, k_s: 8, prefetch: 0, threads, ..Self::large(f) };
-        let bytes = f.m * f.n * f.es;
+        let bytes = f.m * f.n * f.out;
         let is_far = bytes > f.l3.min(8 * f.l2 / f.parts);
         if is_far && axis == Axis::M && f.is_narrow() {
             return Self { u, threads, ..Self::large(f) };
@@ -313,7 +322,7 @@ impl Choice {
                 ..common
             };
         }
-        let pack_v = !f.is_contiguous(axis);
+        let pack_v = !f.is_loaded(axis);
         let common = Self { pack_v, pack_s: f.thrashes_tlb(axis), k_s: 4, ..common }.around_caches(f);
         // Few columns at once, where all that is done is to write them.
         let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
@@ -352,6 +361,9 @@ impl Choice {
 
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);
+
+/// The largest tile whose vectors are woven as they are loaded.
+const WOVEN: (usize, usize) = (2, 12);
 
 #[cfg(test)]
 mod tests;

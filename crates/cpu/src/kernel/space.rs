@@ -68,17 +68,16 @@ const BLOCK: [i64; 11] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 const DEPTH: [i64; 14] = [16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
-/// A complex element across vectors is broadcast as two numbers, each of which has accumulators. Of narrow operands the one along vectors is
-/// packed, and products, or bits to change, may take a register.
+/// A complex element across vectors is broadcast as two numbers, each of which has accumulators. Of narrow operands,
+/// products or bits to change may take a register, and vectors that are woven as they are loaded two.
 pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let registers = format!("{} if vec == {} else {}", Width::Z.registers(), Width::Z.bytes(), Width::Y.registers());
     let (vector_tile, broadcasts, more) = match kind {
-        Kind::Real => (VECTOR_TILE, "n_s", 1),
-        Kind::Complex => (COMPLEX_TILE, "2 * n_s", 1),
-        Kind::Narrow => (VECTOR_TILE, "n_s", 2),
+        Kind::Real => (VECTOR_TILE, "n_s", "1"),
+        Kind::Complex => (COMPLEX_TILE, "2 * n_s", "1"),
+        Kind::Narrow => (VECTOR_TILE, "n_s", "3 - pack_a"),
     };
-    let packs_a: &[i64] = if kind == Kind::Narrow { &[1] } else { &[0, 1] };
     // Steps of the reduction that a block has.
     let steps = if kind == Kind::Narrow { "u * group" } else { "u" };
     let builder = ParamSpace::builder()
@@ -90,7 +89,7 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("t", THREADS))
         .param(Param::ints("t_m", THREADS))
         .param(Param::ints("k_g", THREADS))
-        .param(Param::ints("pack_a", packs_a.iter().copied()))
+        .param(Param::ints("pack_a", [0, 1]))
         .param(Param::ints("pack_b", [0, 1]))
         .param(Param::ints("u", DEPTH))
         .param(Param::words("store", ["normal", "stream"]))
@@ -237,6 +236,12 @@ fn narrow(builder: SpaceBuilder) -> SpaceBuilder {
             "narrow_in_place",
             Implementation,
             "pack_b == 1 or (native and streams_b and k % group == 0)",
-            "narrow operands are read in place where what is multiplied at a time are whole neighbours along k",
+            "steps that are multiplied at a time are neighbours in memory, and divide k",
+        )
+        .rule(
+            "woven_in_place",
+            Implementation,
+            "pack_a == 1 or (native and bf16 and k % group == 0)",
+            "vectors of narrow numbers are woven as they are loaded of whole pairs of bfloat16 steps",
         )
 }

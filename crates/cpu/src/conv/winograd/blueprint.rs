@@ -148,6 +148,7 @@ impl Blueprint {
             k_l: 1,
             v_masked: false,
             copy_v: false,
+            weaves_v: false,
             flips_s: false,
             gathered: Gathered::None,
             v_k: bytes(vecs * self.vector.lanes()),

@@ -39,7 +39,7 @@ impl Kernel for CpuWinograd {
     type Plan = WinogradPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("conv.cpu-winograd.1")
+        KernelId::new("conv.cpu-winograd.2")
     }
 
     fn computation(&self) -> &Conv {

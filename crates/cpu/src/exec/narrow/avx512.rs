@@ -14,8 +14,8 @@ const CHUNK: usize = 4;
 /// Bytes that rows along k are asked for ahead of their use.
 const AHEAD: usize = 256;
 
-/// Bytes that steps of two lines are asked for ahead of their use: panels take turns in these lines, which a processor does not follow. It
-/// follows steps of one line and long ones by itself.
+/// Bytes by which lines of steps that are apart are asked for ahead of their use, at least those of the next steps, and most lines of a
+/// step: panels take turns in two, which a processor does not follow. It follows lines side by side and long steps by itself.
 const AHEAD_ACROSS: usize = 4096;
 const MOST_LINES: usize = 2;
 
@@ -139,7 +139,11 @@ impl Ahead {
         let lines = ((end - first) * bytes).div_ceil(LINE);
         let is_asked_for = step > LINE && lines <= MOST_LINES;
         let lines = if is_asked_for { lines } else { 0 };
-        Self { at: block.source.wrapping_add(first * bytes + AHEAD_ACROSS / step.max(1) * step), step, lines }
+        Self {
+            at: block.source.wrapping_add(first * bytes + (AHEAD_ACROSS / step.max(1)).max(CHUNK * (4 / bytes)) * step),
+            step,
+            lines,
+        }
     }
 
     /// Out of the way of the loop that copies, whose registers are few.

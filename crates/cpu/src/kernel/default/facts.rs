@@ -40,10 +40,15 @@ pub(super) struct Facts {
     pub(super) pitch_a: usize,
     pub(super) pitch_b: usize,
     pub(super) pitch_c: usize,
-    /// Whether operands can be read where they lie: narrow ones are converted when they are packed.
+    /// Bytes of an element as operands store it, and as C does.
+    pub(super) stored: usize,
+    pub(super) out: usize,
+    /// Whether operands can be read where they lie, whatever their layout: narrow ones are converted or woven when they are packed.
     pub(super) in_place: bool,
     /// Steps of the reduction that are multiplied at a time.
     pub(super) group: usize,
+    /// Whether there is code that weaves vectors as it loads them, and all pairs of steps are there.
+    weaves: bool,
 }
 
 impl Facts {
@@ -57,6 +62,7 @@ impl Facts {
         };
         let l1 = fact("l1d_bytes", 32 << 10);
         let stored = Stored::of(input.dtype(), native);
+        let out = input.types.output.size();
         let [pitch_a, pitch_b] = [input.lda, input.ldb].map(|ld| ld * input.dtype().size());
         let pitch = if input.m >= input.n { pitch_a } else { pitch_b };
         Self {
@@ -74,20 +80,33 @@ impl Facts {
             l2: fact("l2_bytes", 512 << 10),
             l3: fact("l3_bytes", 8 << 20),
             writes_only: input.beta == ScalarClass::Zero,
-            aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16))
+            aligned: (input.ldc * out).is_multiple_of(fact("vec_max", 16))
                 && input.operand_align() >= fact("vec_max", 16),
             rows: rows(pitch, l1),
             pitch_a,
             pitch_b,
-            pitch_c: es * input.ldc,
+            pitch_c: out * input.ldc,
+            stored: input.dtype().size(),
+            out,
             in_place: Kind::of(input.dtype()) != Kind::Narrow,
             group: if native { stored.group() } else { 1 },
+            weaves: native && stored == Stored::Bf16Pairs && input.k.is_multiple_of(2),
         }
     }
 
-    /// Whether the operand that vectors run along can be loaded without a copy.
-    pub(super) fn is_contiguous(&self, axis: Axis) -> bool {
+    /// Whether neighbours of the operand that vectors run along lie side by side.
+    fn is_contiguous(&self, axis: Axis) -> bool {
         if axis == Axis::M { !self.deep_a } else { !self.deep_b }
+    }
+
+    /// Whether the operand that vectors run along can be loaded as it is.
+    pub(super) fn is_loaded(&self, axis: Axis) -> bool {
+        self.in_place && self.is_contiguous(axis)
+    }
+
+    /// Whether vectors of that operand can be woven as they are loaded, of pairs of steps.
+    pub(super) fn is_woven(&self, axis: Axis) -> bool {
+        self.weaves && self.is_contiguous(axis)
     }
 
     /// Bytes of all operands.
@@ -116,7 +135,7 @@ impl Facts {
             // neighbours.
             let least = if self.is_narrow() { LINE } else { LINE / 2 };
             let pitch = if axis == Axis::M { self.pitch_a } else { self.pitch_b };
-            let read = if pitch == self.es { self.es } else { (self.k * self.es).max(least) };
+            let read = if pitch == self.stored { self.es } else { (self.k * self.es).max(least) };
             let packed = if self.is_contiguous(axis) { 0.0 } else { gathered * (v * read) as f64 };
             let stored = if axis == Axis::M { 0.0 } else { self.transposed() * (v * s * self.es) as f64 };
             multiplied + packed + stored
@@ -169,7 +188,9 @@ impl Facts {
             return (vecs, across);
         }
         let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
-        let apart = (1 << pitch.trailing_zeros().min(PAGE.trailing_zeros())).max(LINE);
+        let ways = (self.l1 / PAGE).max(1);
+        let is_shared = |apart: &usize| off(pitch, *apart) * ways < LINE;
+        let apart = [PAGE, PAGE / 2, PAGE / 4].into_iter().find(is_shared).unwrap_or(LINE);
         (vecs, across.min((self.l1 / apart).max(1)))
     }
 

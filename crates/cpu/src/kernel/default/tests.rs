@@ -140,20 +140,22 @@ fn narrow_operands_along_k_are_read_where_they_lie_by_the_widest_vectors() {
         let input = GemmInput::new(m, n, k, dtype, layout);
         let problem = Bound::new(Arc::new(CpuGemm::narrow()), Arc::new(device(64, 1)), input).unwrap();
         let config = problem.space().config(&problem.default_point().unwrap());
-        ["axis", "vec", "pack_b", "n_s", "u"].map(|name| config.get(name).unwrap().to_string()).join(" ")
+        ["axis", "vec", "pack_a", "pack_b", "n_s", "u"].map(|name| config.get(name).unwrap().to_string()).join(" ")
     };
     for dtype in [DType::I8, DType::Bf16] {
         for n in [8, 16] {
-            assert!(chosen((2560, n, 2560), dtype, Layout::Tn).starts_with("n 64 0 12 "), "{dtype} {n}");
+            assert!(chosen((2560, n, 2560), dtype, Layout::Tn).starts_with("n 64 1 0 12 "), "{dtype} {n}");
         }
         // Neighbours that are multiplied at a time end within one step more.
-        assert!(chosen((2560, 16, 2561), dtype, Layout::Tn).starts_with("n 64 1"), "{dtype}");
-        // Woven in few steps of long columns, more where C is transposed behind each block of them.
-        assert_eq!(chosen((2560, 16, 2560), dtype, Layout::Nn), "m 64 1 6 32", "{dtype}");
-        assert_eq!(chosen((16, 2560, 2560), dtype, Layout::Nt), "n 64 1 12 128", "{dtype}");
+        assert!(chosen((2560, 16, 2561), dtype, Layout::Tn).starts_with("n 64 1 1"), "{dtype}");
     }
-    assert_eq!(chosen((2560, 64, 2560), DType::Bf16, Layout::Nn), "m 64 1 12 128");
-    // Rows two kilobytes apart fall into two sets of a cache of 8 ways.
+    // Woven in few steps of long columns, more where C is transposed behind each block of them; pairs as they are loaded, if all are there.
+    assert_eq!(chosen((2560, 16, 2560), DType::I8, Layout::Nn), "m 64 1 1 6 32");
+    assert_eq!(chosen((16, 2560, 2560), DType::I8, Layout::Nt), "n 64 1 1 12 128");
+    assert_eq!(chosen((2560, 16, 2560), DType::Bf16, Layout::Nn), "m 64 0 1 12 256");
+    assert_eq!(chosen((2560, 16, 2561), DType::Bf16, Layout::Nn), "m 64 1 1 6 32");
+    assert_eq!(chosen((64, 64, 60_000), DType::Bf16, Layout::Nt)[..11], *"m 64 0 1 12");
+    assert_eq!(chosen((2560, 128, 2560), DType::Bf16, Layout::Nn), "m 64 1 1 12 128");
 }
 
 #[test]
