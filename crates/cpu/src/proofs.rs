@@ -317,6 +317,14 @@ proptest! {
 /// Types of which vectors multiply neighbours along the reduction as they are.
 const NATIVE: [ElementTypes; 3] = [NARROW[0], NARROW[1], NARROW[6]];
 
+/// The input with a whole number of so many steps of the reduction, and the same gaps between columns.
+fn with_steps(input: GemmInput, steps: usize) -> GemmInput {
+    let gaps = (input.lda - input.a_stored().0, input.ldb - input.b_stored().0);
+    let mut whole = GemmInput { k: input.k.next_multiple_of(steps), ..input };
+    (whole.lda, whole.ldb) = (whole.a_stored().0 + gaps.0, whole.b_stored().0 + gaps.1);
+    whole
+}
+
 /// Runs a random plan of those that are `wanted`, which are few of all.
 fn check_native(input: &GemmInput, seed: u64, wanted: fn(&Blueprint) -> bool) -> Result<(), TestCaseError> {
     let mut rng = StdRng::seed_from_u64(seed);
@@ -334,20 +342,12 @@ proptest! {
 
     #[test]
     fn narrow_operands_are_read_where_they_lie(input in inputs(&NATIVE), seed in any::<u64>()) {
-        let k = input.k.next_multiple_of(4);
-        let pads = (input.lda - input.a_stored().0, input.ldb - input.b_stored().0);
-        let mut whole = GemmInput { k, ..input };
-        (whole.lda, whole.ldb) = (whole.a_stored().0 + pads.0, whole.b_stored().0 + pads.1);
-        check_native(&whole, seed, |b| !b.pack_s)?;
+        check_native(&with_steps(input, 4), seed, |b| !b.pack_s)?;
     }
 
     #[test]
     fn vectors_are_woven_as_they_are_loaded(input in inputs(&NATIVE[..2]), seed in any::<u64>()) {
-        let k = input.k.next_multiple_of(2);
-        let pads = (input.lda - input.a_stored().0, input.ldb - input.b_stored().0);
-        let mut whole = GemmInput { k, ..input };
-        (whole.lda, whole.ldb) = (whole.a_stored().0 + pads.0, whole.b_stored().0 + pads.1);
-        check_native(&whole, seed, |b| !b.pack_v)?;
+        check_native(&with_steps(input, 2), seed, |b| !b.pack_v)?;
     }
 
     #[test]
