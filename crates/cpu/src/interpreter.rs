@@ -6,6 +6,7 @@
 mod memory;
 mod tiles;
 mod vector;
+mod words;
 
 use std::collections::HashMap;
 

@@ -3,12 +3,11 @@
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 use super::{Fault, Machine, plain};
-use tilewright_core::element::Bf16;
 
 /// A register's bytes.
-type Bytes = [u8; 64];
+pub(super) type Bytes = [u8; 64];
 
-fn width(register: Register) -> usize {
+pub(super) fn width(register: Register) -> usize {
     if register.is_zmm() {
         64
     } else if register.is_ymm() {
@@ -18,17 +17,17 @@ fn width(register: Register) -> usize {
     }
 }
 
-fn lane<const N: usize>(bytes: &Bytes, i: usize) -> [u8; N] {
+pub(super) fn lane<const N: usize>(bytes: &Bytes, i: usize) -> [u8; N] {
     std::array::from_fn(|b| bytes[N * i + b])
 }
 
 impl Machine<'_> {
-    fn vector(&self, register: Register) -> Bytes {
+    pub(super) fn vector(&self, register: Register) -> Bytes {
         self.vectors[register.number()]
     }
 
     /// Writes a register; what is above its width becomes zero.
-    fn set_vector(&mut self, register: Register, mut value: Bytes) {
+    pub(super) fn set_vector(&mut self, register: Register, mut value: Bytes) {
         value[width(register)..].fill(0);
         self.vectors[register.number()] = value;
     }
@@ -119,42 +118,7 @@ impl Machine<'_> {
             }
             M::Vpmaddwd | M::Vpdpbusd | M::Vpaddd => self.integers(i),
             M::Vmovdqu16 => self.move_lanes(i, 2),
-            M::Vpermt2w => {
-                let [first, order, second] =
-                    [to, i.op1_register(), i.op2_register()].map(|register| self.vector(register));
-                let pick = |n: usize| {
-                    let from = u16::from_le_bytes(lane(&order, n / 2)) as usize % 64;
-                    if from < 32 { first[2 * from + n % 2] } else { second[2 * (from - 32) + n % 2] }
-                };
-                self.set_vector(to, std::array::from_fn(pick));
-                Ok(())
-            }
-            M::Vpmovzxwd => {
-                let (to_lanes, mut from) = (width(to) / 4, [0; 64]);
-                let mask = if i.op_mask() == Register::None { u64::MAX } else { self.masks[i.op_mask().number()] };
-                for lane in (0..to_lanes).filter(|lane| mask >> lane & 1 == 1) {
-                    self.load(i, self.address(i) + 2 * lane as u64, &mut from[4 * lane..4 * lane + 2])?;
-                }
-                self.set_vector(to, from);
-                Ok(())
-            }
-            M::Vpslld => {
-                let (from, by) = (self.vector(i.op1_register()), i.immediate8());
-                let moved = |n: usize| u32::from_le_bytes(lane(&from, n / 4)) << by;
-                self.set_vector(to, std::array::from_fn(|n| moved(n).to_le_bytes()[n % 4]));
-                Ok(())
-            }
-            M::Vcvtneps2bf16 => {
-                let (from, mut out) = (self.vector(i.op1_register()), [0; 64]);
-                for n in 0..width(i.op1_register()) / 4 {
-                    // Denormal numbers are zero before.
-                    let x = f32::from_le_bytes(lane(&from, n));
-                    let rounded = Bf16::from_f32(if x.is_subnormal() { 0.0_f32.copysign(x) } else { x });
-                    out[2 * n..2 * n + 2].copy_from_slice(&rounded.0.to_le_bytes());
-                }
-                self.set_vector(to, out);
-                Ok(())
-            }
+            M::Vpermt2w | M::Vpmovzxwd | M::Vpslld | M::Vcvtneps2bf16 => self.words(i),
             M::Vdpbf16ps => self.halves(i),
             M::Vunpcklps => self.unpack(i, 4, 0),
             M::Vunpckhps => self.unpack(i, 4, 1),

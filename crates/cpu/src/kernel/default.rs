@@ -11,7 +11,6 @@ mod tiles;
 mod wanted;
 
 use crate::LINE;
-use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
 use facts::{Facts, Family, OFTEN, PAGE, ROWS, SHORT};
@@ -232,17 +231,8 @@ impl Choice {
         let (v, s) = f.sides(axis);
         let tile = f.side_by_side(axis, best_tile(f, v, s));
         let is_near = f.bytes() <= f.l2;
-        // Tiles of C are written once for each block, in which their panels fill the first-level cache twice over; all of a block stays in a
-        // quarter of the second-level one.
-        let panels = tile.0 * f.lanes + tile.1.min(s);
-        let u = (2 * f.l1 / (panels * f.es)).min(f.l2 / 4 / ((v + s) * f.es)).max(128);
+        let u = f.deep_steps(axis, tile, is_near);
         let prefetch = if is_near { 0 } else { 32 };
-        // The next block of a side across that lies row by row is prefetched if it is not too large.
-        let u = if is_near || f.deep_across(axis) {
-            u
-        } else {
-            u.min(FAR_BYTES / (LINE * ((s * f.es).div_ceil(LINE) + 1)))
-        };
         // A vector that is woven takes registers that a tile of more has not.
         let is_woven = f.is_woven(axis);
         let tile = if is_woven && tile.0 > 1 { (2, tile.1.min(WOVEN.1)) } else { tile };

@@ -2,6 +2,7 @@
 
 use super::tiles::{best_tile, tile_cycles};
 use crate::LINE;
+use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
 use crate::kernel::{SHARED_BY_FEW, THREADED};
 use crate::scalar::{Kind, Numbers, Stored};
@@ -192,6 +193,19 @@ impl Facts {
         let is_shared = |apart: &usize| off(pitch, *apart) * ways < LINE;
         let apart = [PAGE, PAGE / 2, PAGE / 4].into_iter().find(is_shared).unwrap_or(LINE);
         (vecs, across.min((self.l1 / apart).max(1)))
+    }
+
+    /// Steps of a block of a deep product. Tiles of C are written once for each block, in which their panels fill the first-level cache twice
+    /// over; all of a block stays in a quarter of the second-level one.
+    pub(super) fn deep_steps(&self, axis: Axis, tile: (usize, usize), is_near: bool) -> usize {
+        let (v, s) = self.sides(axis);
+        let panels = tile.0 * self.lanes + tile.1.min(s);
+        let u = (2 * self.l1 / (panels * self.es)).min(self.l2 / 4 / ((v + s) * self.es)).max(128);
+        if is_near || self.deep_across(axis) {
+            return u;
+        }
+        // The next block of a side across that lies row by row is prefetched if it is not too large.
+        u.min(FAR_BYTES / (LINE * ((s * self.es).div_ceil(LINE) + 1)))
     }
 
     pub(super) fn registers(&self) -> usize {
