@@ -317,12 +317,12 @@ proptest! {
 /// Types of which vectors multiply neighbours along the reduction as they are.
 const NATIVE: [ElementTypes; 3] = [NARROW[0], NARROW[1], NARROW[6]];
 
-/// The input with a whole number of so many steps of the reduction, and the same gaps between columns.
-fn with_steps(input: GemmInput, steps: usize) -> GemmInput {
+/// The input with another reduction, and the same gaps between columns.
+fn with_reduction(input: GemmInput, k: usize) -> GemmInput {
     let gaps = (input.lda - input.a_stored().0, input.ldb - input.b_stored().0);
-    let mut whole = GemmInput { k: input.k.next_multiple_of(steps), ..input };
-    (whole.lda, whole.ldb) = (whole.a_stored().0 + gaps.0, whole.b_stored().0 + gaps.1);
-    whole
+    let mut other = GemmInput { k, ..input };
+    (other.lda, other.ldb) = (other.a_stored().0 + gaps.0, other.b_stored().0 + gaps.1);
+    other
 }
 
 /// Runs a random plan of those that are `wanted`, which are few of all.
@@ -342,12 +342,28 @@ proptest! {
 
     #[test]
     fn narrow_operands_are_read_where_they_lie(input in inputs(&NATIVE), seed in any::<u64>()) {
-        check_native(&with_steps(input, 4), seed, |b| !b.pack_s)?;
+        let k = input.k.next_multiple_of(4);
+        check_native(&with_reduction(input, k), seed, |b| !b.pack_s)?;
     }
 
     #[test]
     fn vectors_are_woven_as_they_are_loaded(input in inputs(&NATIVE[..2]), seed in any::<u64>()) {
-        check_native(&with_steps(input, 2), seed, |b| !b.pack_v)?;
+        let k = input.k.next_multiple_of(2);
+        check_native(&with_reduction(input, k), seed, |b| !b.pack_v)?;
+    }
+
+    #[test]
+    fn threads_divide_the_reduction_of_narrow_operands_in_place(
+        input in inputs(&NATIVE),
+        k in 32usize..50,
+        weaves in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let long = with_reduction(input, 4 * k);
+        // Two threads where the seed is odd.
+        let wanted: fn(&Blueprint) -> bool =
+            if weaves { |b| !b.pack_v && b.config.k_g == 2 } else { |b| !b.pack_s && b.config.k_g == 2 };
+        check_native(&long, seed | 1, wanted)?;
     }
 
     #[test]

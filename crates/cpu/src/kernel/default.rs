@@ -233,7 +233,7 @@ impl Choice {
         let is_near = f.bytes() <= f.l2;
         let u = f.deep_steps(axis, tile, is_near);
         let prefetch = if is_near { 0 } else { 32 };
-        // A vector that is woven takes registers that a tile of more has not.
+        // Weaving takes registers that the widest tiles have not.
         let is_woven = f.is_woven(axis);
         let tile = if is_woven && tile.0 > 1 { (2, tile.1.min(WOVEN.1)) } else { tile };
         let pack_v = !(f.is_loaded(axis) || is_woven);
@@ -352,7 +352,7 @@ impl Choice {
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);
 
-/// The largest tile whose vectors are woven as they are loaded.
+/// The tile whose vectors are woven as they are loaded, and the most that a deep product's may be.
 const WOVEN: (usize, usize) = (2, 12);
 
 #[cfg(test)]

@@ -74,9 +74,9 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let registers = format!("{} if vec == {} else {}", Width::Z.registers(), Width::Z.bytes(), Width::Y.registers());
     let (vector_tile, broadcasts, more) = match kind {
-        Kind::Real => (VECTOR_TILE, "n_s", "1"),
-        Kind::Complex => (COMPLEX_TILE, "2 * n_s", "1"),
-        Kind::Narrow => (VECTOR_TILE, "n_s", "3 - pack_a"),
+        Kind::Real => (VECTOR_TILE, "n_s", 1),
+        Kind::Complex => (COMPLEX_TILE, "2 * n_s", 1),
+        Kind::Narrow => (VECTOR_TILE, "n_s", 2),
     };
     // Steps of the reduction that a block has.
     let steps = if kind == Kind::Narrow { "u * group" } else { "u" };
@@ -236,12 +236,18 @@ fn narrow(builder: SpaceBuilder) -> SpaceBuilder {
             "narrow_in_place",
             Implementation,
             "pack_b == 1 or (native and streams_b and k % group == 0)",
-            "steps that are multiplied at a time are neighbours in memory, and divide k",
+            "steps that are multiplied at a time are neighbours in memory, and k is a multiple of them",
         )
         .rule(
             "woven_in_place",
             Implementation,
             "pack_a == 1 or (native and bf16 and k % group == 0)",
             "vectors of narrow numbers are woven as they are loaded of whole pairs of bfloat16 steps",
+        )
+        .rule(
+            "registers_woven",
+            Hardware,
+            "pack_a == 1 or accumulators + max(min(vectors, n_s) + 3, 4) <= registers",
+            "what weaves and the second of two steps live in registers too",
         )
 }

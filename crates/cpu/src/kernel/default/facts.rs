@@ -185,10 +185,10 @@ impl Facts {
     /// A tile with no more rows of an operand across vectors that lies along k than the first-level cache holds a line of each: those whose
     /// distance is a multiple of a large power of two fall into few of its sets.
     pub(super) fn side_by_side(&self, axis: Axis, (vecs, across): (usize, usize)) -> (usize, usize) {
-        if !self.deep_across(axis) {
+        let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
+        if !self.deep_across(axis) || pitch < LINE {
             return (vecs, across);
         }
-        let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
         let ways = (self.l1 / PAGE).max(1);
         let is_shared = |apart: &usize| off(pitch, *apart) * ways < LINE;
         let apart = [PAGE, PAGE / 2, PAGE / 4].into_iter().find(is_shared).unwrap_or(LINE);
