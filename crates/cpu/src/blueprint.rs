@@ -142,6 +142,16 @@ impl Blueprint {
         operand.step * self.stored.group() * self.source_es()
     }
 
+    /// Rows of an operand that a step takes: those that are multiplied at a time, where they do not lie side by side.
+    pub(crate) fn rows(&self, operand: Operand) -> usize {
+        if operand.along == 1 { self.stored.group() } else { 1 }
+    }
+
+    /// Bytes from one of them to the next.
+    pub(crate) fn row_bytes(&self, operand: Operand) -> usize {
+        self.step_bytes(operand) / self.rows(operand)
+    }
+
     pub(crate) fn part(&self, thread: usize) -> Part {
         let v = thread % self.v_threads;
         let s = thread / self.v_threads % self.s_threads;
@@ -303,8 +313,8 @@ impl Blueprint {
     /// All steps of a block of k within `tiles` tiles of the panel that stays.
     fn march(&self, operand: Operand, tiles: usize, lines: usize) -> March {
         March {
-            columns: (self.config.k_s as usize).div_ceil(tiles) as u32,
-            stride: self.step_bytes(operand) as i32,
+            columns: (self.config.k_s as usize * self.rows(operand)).div_ceil(tiles) as u32,
+            stride: self.row_bytes(operand) as i32,
             lines: lines as u32,
         }
     }

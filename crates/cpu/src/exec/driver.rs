@@ -393,7 +393,8 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let next = at(tile_next, k_next);
         self.args.ahead = next as isize - at(tile, k_block) as isize;
         self.args.next = base.wrapping_add(next);
-        self.args.next_last = self.args.next.wrapping_add((b.k.size(k_next) - 1) * b.step_bytes(operand));
+        let last = b.k.size(k_next) * b.rows(operand) - 1;
+        self.args.next_last = self.args.next.wrapping_add(last * b.row_bytes(operand));
     }
 
     /// Sets which lines of the streaming operand's next block of k the tiles of the panel that stays prefetch.
