@@ -124,8 +124,9 @@ impl Choice {
         let common = Self { axis, threads, ..Self::large(f) };
         if along_k {
             // As few rows at once as a processor follows by itself, from end to end.
-            let (vectors, across) = best_tile(f, short, f.rows);
-            let tile = (vectors, across.min(f.rows));
+            let (_, rows) = f.side_by_side(axis, (1, ROWS));
+            let (vectors, across) = best_tile(f, short, rows);
+            let tile = (vectors, across.min(rows));
             let pack_v = !f.is_loaded(axis);
             // A processor runs ahead in long rows by itself.
             let prefetch = if f.k * f.es < PAGE / 2 { 8 } else { 0 };

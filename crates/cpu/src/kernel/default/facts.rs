@@ -35,8 +35,6 @@ pub(super) struct Facts {
     /// Whether C is written and not read, and whether whole vectors of it are aligned.
     pub(super) writes_only: bool,
     pub(super) aligned: bool,
-    /// Rows of the longer operand, as it lies along k, that are read side by side.
-    pub(super) rows: usize,
     /// Bytes from a row or column of A to the next, of B, and from a column of C to the next.
     pub(super) pitch_a: usize,
     pub(super) pitch_b: usize,
@@ -65,7 +63,6 @@ impl Facts {
         let stored = Stored::of(input.dtype(), native);
         let out = input.types.output.size();
         let [pitch_a, pitch_b] = [input.lda, input.ldb].map(|ld| ld * input.dtype().size());
-        let pitch = if input.m >= input.n { pitch_a } else { pitch_b };
         Self {
             m: input.m.max(1),
             n: input.n.max(1),
@@ -83,7 +80,6 @@ impl Facts {
             writes_only: input.beta == ScalarClass::Zero,
             aligned: (input.ldc * out).is_multiple_of(fact("vec_max", 16))
                 && input.operand_align() >= fact("vec_max", 16),
-            rows: rows(pitch, l1),
             pitch_a,
             pitch_b,
             pitch_c: out * input.ldc,
@@ -266,12 +262,6 @@ pub(super) const ROWS: usize = 12;
 
 /// Bytes of a page: a processor prefetches within one.
 pub(super) const PAGE: usize = 4096;
-
-/// Rows that are read side by side: as many as a first-level cache has ways, which a page each, where they all fall into one set of it.
-fn rows(pitch: usize, l1: usize) -> usize {
-    let ways = (l1 / PAGE).max(1);
-    if is_one_set(pitch, ways) { ROWS.min(ways) } else { ROWS }
-}
 
 /// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
 fn is_one_set(pitch: usize, ways: usize) -> bool {
