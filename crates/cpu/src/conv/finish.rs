@@ -2,6 +2,8 @@
 
 use super::blueprint::Blueprint;
 use crate::exec::pack::Packed;
+#[cfg(target_arch = "x86_64")]
+use crate::exec::pack::transpose;
 use std::ops::{Add, Range};
 use tilewright_ops::conv::Strides;
 
@@ -93,7 +95,7 @@ impl Finish {
                 let from = staged.wrapping_add(row.from + (outs.start + o) * row.own.out + c * row.own.column);
                 let to = result.wrapping_add(row.to + (outs.start + o) * row.strides.out + c);
                 // SAFETY: the caller's contract; staged outputs are neighbours.
-                unsafe { T::transpose_square_avx2((from, row.own.column), (to, row.strides.out)) };
+                unsafe { transpose::square((from, row.own.column), (to, row.strides.out)) };
             }
             // The rest of the columns of these outputs, and the other outputs.
             let whole = squares.1 * T::SQUARE;

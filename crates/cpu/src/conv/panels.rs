@@ -2,6 +2,8 @@
 //!
 //! For every block of the reduction and every tile of outputs a panel: step after step, the tile's outputs side by side.
 
+#[cfg(target_arch = "x86_64")]
+use crate::exec::pack::transpose;
 use crate::exec::pack::{Block, Packed, SLACK};
 use crate::geometry::Operand;
 use crate::split::Split;
@@ -149,12 +151,12 @@ impl Panels {
         let from = (from.wrapping_add(first * self.out), self.out);
         if outs.len() == T::SQUARE {
             // SAFETY: the caller's contract.
-            unsafe { T::transpose_square_avx2(from, (to, pitch)) };
+            unsafe { transpose::square(from, (to, pitch)) };
             return;
         }
         let mut square = [[T::default(); MOST]; MOST];
         // SAFETY: the square lies in the filter; no square is larger than the array.
-        unsafe { T::transpose_square_avx2(from, (square.as_mut_ptr().cast(), MOST)) };
+        unsafe { transpose::square(from, (square.as_mut_ptr().cast(), MOST)) };
         for (c, row) in square[..T::SQUARE].iter().enumerate() {
             let row = &row[outs.start - first..][..outs.len()];
             // SAFETY: the caller's contract.

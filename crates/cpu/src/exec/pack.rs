@@ -2,10 +2,12 @@
 //! k after step of k, `width` neighbours each.
 //!
 //! Both layouts of the source are vectorised: neighbours contiguous (a copy), and k contiguous (a
-//! transposition of 8 x 8 or 4 x 4 blocks).
+//! transposition of squares).
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod transpose;
 
 use std::ops::Range;
 
@@ -44,23 +46,13 @@ const CHUNK: usize = 8;
 
 /// An element that can be packed: something of its size, which need not lie as such a number does.
 pub(crate) trait Packed: Copy + Default + 'static {
-    /// Transposes k-contiguous neighbours with the host's vector instructions.
-    ///
-    /// # Safety
-    /// As for [`pack`], for this panel; `step` must be 1, and the host must have AVX2.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn transpose_avx2(panel: &Panel<Self>, to: *mut Self);
-
     /// Rows and columns of a square that is transposed in registers.
-    const SQUARE: usize;
-
-    /// Transposes a square, rows so many elements apart in either place.
-    ///
-    /// # Safety
-    /// The square must be readable and writable, and the host must have AVX2.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn transpose_square_avx2(from: (*const Self, usize), to: (*mut Self, usize));
+    const SQUARE: usize = 32 / size_of::<Self>();
 }
+
+impl Packed for f32 {}
+impl Packed for f64 {}
+impl Packed for [f64; 2] {}
 
 impl Block<'_> {
     /// Steps `from..to` of the panel of a tile.
@@ -127,8 +119,8 @@ impl Block<'_> {
     unsafe fn transpose<T: Packed>(&self, to: *mut T) {
         for tile in self.tiles.clone() {
             let panel = self.panel(tile, 0, self.depth);
-            // SAFETY: the caller's contract; a panel's overrun is overwritten by the next one.
-            unsafe { T::transpose_avx2(&panel, to.add(self.target(tile, 0))) };
+            // SAFETY: the caller's contract.
+            unsafe { transpose::panel(&panel, to.add(self.target(tile, 0))) };
         }
     }
 }

@@ -331,7 +331,10 @@ impl Choice {
             // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns.
             return Self { tile: few_columns, v_block, s_block: 1024, broadcast: false, ..common };
         }
-        Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
+        // A copy that few tiles read stays in the first-level cache beside what it is made from.
+        let near = (f.l1 / 3 / (f.k * f.es)).clamp(tile.0 * f.lanes, 256);
+        let copied = if s <= 2 * tile.1 { near } else { 256 };
+        Self { tile, v_block: if pack_v { copied } else { ALL }, ..common }
     }
 
     /// A flat product that takes more than the second-level cache, where the next one is as slow as memory: non-temporal stores of C leave
