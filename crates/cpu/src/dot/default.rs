@@ -30,6 +30,10 @@ const FEW: usize = 512;
 const SUMMED: f64 = 6.0;
 const SUMMED_BY_TWO: f64 = 12.0;
 
+/// What this kernel takes beside multiplying where a core multiplies two vectors at a time, in multiply-adds of a vector for each that the
+/// product needs: its tiles read nearly as many vectors as they multiply.
+const READ_BY_TWO: f64 = 0.45;
+
 /// What another kernel does beside multiplying whole vectors, in multiply-adds of a vector for each that a short side of one element would
 /// need: it transposes the longer operand; and the same of a product that `gemm.cpu-small` takes, which transposes the cheaper one.
 const TRANSPOSED: f64 = 7.0;
@@ -42,7 +46,8 @@ const WAITED: f64 = 3.0;
 /// Bytes of a column of the shorter side up to which far memory is read no faster by another kernel.
 const AS_FAST: usize = 12;
 
-/// Multiply-adds of a vector that an element of the shorter operand takes to be transposed, of so many rows at a time.
+/// Multiply-adds of a vector that an element of the shorter operand takes to be transposed, of so many rows at a time; one of 8 bytes takes
+/// twice as many where a core multiplies two vectors at a time.
 const PACKED: f64 = 1.2;
 const PACKED_ROWS: usize = 8;
 
@@ -113,6 +118,12 @@ impl Facts {
         self.rows(self.short() + self.long()) > near
     }
 
+    /// Whether other kernels read far memory better. Of a small C all read both operands from end to end where the last-level cache takes as
+    /// long as memory.
+    fn waits(&self) -> bool {
+        self.is_far() && !(self.waits_for_l3() && self.long() <= LITTLE)
+    }
+
     /// By how much whole vectors are more than a side, of the narrowest vectors that hold the whole side.
     fn padded(&self, side: usize) -> f64 {
         let widths = [16, 32].map(|bytes| bytes / self.es);
@@ -122,24 +133,26 @@ impl Facts {
 
     /// What this kernel spares, in multiply-adds of a vector for each that the product needs: other kernels have vectors along a side of C,
     /// multiply whole ones, and transpose an operand; this one sums lanes. As measured on a Zen 4, which multiplies one vector of a line
-    /// at a time; nobody has measured it where two are, beyond what [`Facts::is_made_for`] says.
+    /// at a time, and on a Xeon of 2 MB of second-level cache, which multiplies two.
     fn spared(&self) -> f64 {
         let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
         let (short, long) = (self.short() as f64, self.long() as f64);
         let others = if work <= SMALL_WORK && self.long().max(self.k) <= SMALL_SIDE {
             self.padded(self.m).min(self.padded(self.n)) + TRANSPOSED_SMALL / short
         } else {
-            self.padded(self.short()) + if self.is_far() { -WAITED } else { TRANSPOSED } / short
+            self.padded(self.short()) + if self.waits() { -WAITED } else { TRANSPOSED } / short
         };
         let rows = self.short().max(PACKED_ROWS) as f64 / short;
-        let packed = if self.packs { PACKED * self.lanes as f64 * rows / long } else { 0.0 };
-        let summed = if self.waits_for_l3() { SUMMED_BY_TWO } else { SUMMED };
-        others - packed - summed * self.lanes as f64 / self.k.max(1) as f64
+        let by_two = self.waits_for_l3();
+        let packed = if by_two { PACKED * self.es as f64 / 4.0 } else { PACKED };
+        let packed = if self.packs { packed * self.lanes as f64 * rows / long } else { 0.0 };
+        let (summed, read) = if by_two { (SUMMED_BY_TWO, READ_BY_TWO) } else { (SUMMED, 0.0) };
+        others - packed - read - summed * self.lanes as f64 / self.k.max(1) as f64
     }
 
     /// Whether what this kernel spares is known: not where vectors are less than a line, nor of far memory but where it was measured.
     fn may_lead(&self) -> bool {
-        self.is_line() && (!self.is_far() || (!self.waits_for_l3() && self.es <= 4))
+        self.is_line() && (!self.waits() || (!self.waits_for_l3() && self.es <= 4))
     }
 
     /// Whether other kernels come nowhere near.

@@ -268,7 +268,8 @@ impl Choice {
         Self { broadcast: false, u, v_block, prefetch, ..common }
     }
 
-    /// Packing would take longer than reading a few lines twice, unless their pages evict each other from the TLB.
+    /// Packing would take longer than reading a few lines twice, unless their pages evict each other from the TLB, or they each other from
+    /// the first-level cache.
     fn medium(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let pack_v = !f.is_loaded(axis);
@@ -276,7 +277,7 @@ impl Choice {
         let tile = f.side_by_side(axis, best_tile(f, v, s));
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
-        let pack_s = f.thrashes_tlb(axis);
+        let pack_s = f.thrashes_tlb(axis) || f.crowds_sets(axis);
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
         let common = Self { axis, tile, threads, prefetch: 0, ..Self::large(f) };
         let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };
@@ -331,10 +332,7 @@ impl Choice {
             // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns.
             return Self { tile: few_columns, v_block, s_block: 1024, broadcast: false, ..common };
         }
-        // A copy that few tiles read stays in the first-level cache beside what it is made from.
-        let near = (f.l1 / 3 / (f.k * f.es)).clamp(tile.0 * f.lanes, 256);
-        let copied = if s <= 2 * tile.1 { near } else { 256 };
-        Self { tile, v_block: if pack_v { copied } else { ALL }, ..common }
+        Self { tile, v_block: f.flat_block(axis, tile, pack_v), ..common }
     }
 
     /// A flat product that takes more than the second-level cache, where the next one is as slow as memory: non-temporal stores of C leave

@@ -33,6 +33,14 @@ pub(crate) const SHARED_BY_FEW: usize = 32 << 20;
 /// Multiply-adds up to which a product is not worth the waking of threads.
 pub(crate) const THREADED: usize = 1 << 19;
 
+/// Multiply-adds that writing an element takes as long as.
+const WRITTEN: usize = 4;
+
+/// Multiply-adds of an element of C, of so many steps, those that its writing takes as long as with them.
+pub(crate) fn steps_of_work(k: usize) -> usize {
+    k.saturating_add(WRITTEN)
+}
+
 /// The kernel `gemm.cpu`, or one of its peers for other numbers, which has a space of its own: `gemm.cpu-complex`, whose elements take more
 /// registers, and `gemm.cpu-narrow`, which converts what it packs.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use super::space::{Config, description};
 use crate::LINE;
 use crate::codegen::vector::Width;
 use crate::dot::{is_thin, lies_along_k};
-use crate::kernel::THREADED;
+use crate::kernel::{THREADED, steps_of_work};
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
@@ -112,7 +112,7 @@ impl Kernel for CpuSmall {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
-        let shared = [input.n, input.k].iter().fold(input.m, |work, size| work.saturating_mul(*size));
+        let shared = [input.n, steps_of_work(input.k)].iter().fold(input.m, |work, size| work.saturating_mul(*size));
         if !(alone || input.batch.count > 1 || shared <= THREADED) {
             return 0.0;
         }

@@ -1,10 +1,11 @@
 //! What a choice depends on, and the family of a product.
 
+use super::ALL;
 use super::tiles::{best_tile, tile_cycles};
 use crate::LINE;
 use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
-use crate::kernel::{SHARED_BY_FEW, THREADED};
+use crate::kernel::{SHARED_BY_FEW, THREADED, steps_of_work};
 use crate::scalar::{Kind, Numbers, Stored};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
@@ -161,6 +162,14 @@ impl Facts {
         !self.deep_across(axis) && in_step && !self.is_narrow() && self.k >= 32 && self.passes(axis) >= OFTEN
     }
 
+    /// Whether rows along k of the operand across vectors lie within a line of a multiple of half a page apart, so that those of a tile crowd
+    /// few sets of the first-level cache, and both sides are long enough for a copy. As measured where a vector is a line.
+    pub(super) fn crowds_sets(&self, axis: Axis) -> bool {
+        let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
+        let is_crowded = pitch > LINE && off(pitch, PAGE / 2) < LINE;
+        self.deep_across(axis) && is_crowded && !self.is_narrow() && self.m.min(self.n) >= 2 * SHORT
+    }
+
     /// Whether the operand across vectors lies contiguous along k.
     pub(super) fn deep_across(&self, axis: Axis) -> bool {
         if axis == Axis::M { self.deep_b } else { self.deep_a }
@@ -168,7 +177,8 @@ impl Facts {
 
     /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers.
     pub(super) fn is_little(&self) -> bool {
-        let factors = [self.n, self.k, self.products, self.parts * self.parts, (self.es / self.parts).div_ceil(4)];
+        let steps = steps_of_work(self.k);
+        let factors = [self.n, steps, self.products, self.parts * self.parts, (self.es / self.parts).div_ceil(4)];
         factors.into_iter().fold(self.m, usize::saturating_mul) <= THREADED
     }
 
@@ -202,6 +212,19 @@ impl Facts {
         }
         // The next block of a side across that lies row by row is prefetched if it is not too large.
         u.min(FAR_BYTES / (LINE * ((s * self.es).div_ceil(LINE) + 1)))
+    }
+
+    /// Elements along vectors of a block of a flat product. A copy that few tiles read stays in the first-level cache beside what it is made
+    /// from. Vectors that are read for each of several tiles across come from far once, a block at a time; what comes from the second-level
+    /// cache is read again, rather than columns of C written in parts.
+    pub(super) fn flat_block(&self, axis: Axis, tile: (usize, usize), pack_v: bool) -> usize {
+        let ((v, s), step) = (self.sides(axis), self.k * self.es);
+        let least = tile.0 * self.lanes;
+        if pack_v {
+            return if s <= 2 * tile.1 { (self.l1 / 3 / step).max(least).min(256) } else { 256 };
+        }
+        let is_far = v * step > if axis == Axis::M { self.l2 / 2 } else { self.l2 / 4 };
+        if s > tile.1 && is_far && !self.is_narrow() { (self.l2 / 32 / step).max(least) } else { ALL }
     }
 
     pub(super) fn registers(&self) -> usize {
