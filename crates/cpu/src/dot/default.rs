@@ -21,8 +21,7 @@ const LITTLE: usize = 32;
 /// Sizes of the second-level cache beyond which operands come from far, where the last-level cache takes as long as memory.
 const NEAR: usize = 3;
 
-/// Elements of C up to which operands may also come from the last-level cache each time, where vectors are less than a line: other kernels
-/// transpose there by instructions that a core has few of.
+/// Elements of C up to which operands may also come from the last-level cache each time, where vectors are less than a line.
 const FEW: usize = 512;
 
 /// Multiply-adds of vectors that summing the lanes of a vector takes as long as, where a vector is a line; and on processors of which one

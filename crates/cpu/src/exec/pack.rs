@@ -37,7 +37,7 @@ pub(crate) struct Block<'a> {
     pub(crate) depth: usize,
 }
 
-/// Elements that packing may write behind the end of the last panel of a buffer.
+/// Elements behind the last panel of a buffer, which packing leaves alone.
 pub(crate) const SLACK: usize = 16;
 
 /// Steps of k that are copied for all panels before the next steps: few enough that a line of the source that
@@ -78,8 +78,8 @@ impl Block<'_> {
     /// Copies the block to `to`, panel behind panel.
     ///
     /// # Safety
-    /// The operand must be readable over the tiles' valid elements and the steps, the whole panels and
-    /// [`SLACK`] elements more writable at `to`, and the two must not overlap. `simd` may be set only on a host
+    /// The operand must be readable over the tiles' valid elements and the steps, the whole panels writable at
+    /// `to`, and the two must not overlap. `simd` may be set only on a host
     /// with AVX2.
     pub(crate) unsafe fn pack<T: Packed>(&self, to: *mut T, simd: bool) {
         #[cfg(target_arch = "x86_64")]
@@ -149,14 +149,13 @@ unsafe fn pack_plain<T: Packed>(panel: &Panel<T>, to: *mut T, from: usize) {
 mod tests {
     use super::*;
 
-    /// All panels of an operand, and what lies behind them, which is guarded.
+    /// All panels of an operand, and a guard behind them.
     fn packed<T: Packed>(source: &[T], operand: Operand, split: &Split, depth: usize, simd: bool, guard: T) -> Vec<T> {
         let size = split.start(split.tiles()) * depth;
         let mut to = vec![guard; size + SLACK + 8];
         let block = Block { source: source.as_ptr().cast(), operand, split, tiles: 0..split.tiles(), depth };
-        // SAFETY: the source holds all steps of all neighbours, and there is room for whole panels and the slack.
+        // SAFETY: the source holds all steps of all neighbours, and there is room for whole panels.
         unsafe { block.pack(to.as_mut_ptr(), simd) };
-        to.drain(size..size + SLACK);
         to
     }
 

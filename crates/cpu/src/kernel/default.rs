@@ -274,10 +274,11 @@ impl Choice {
         let axis = f.cheaper_axis();
         let pack_v = !f.is_loaded(axis);
         let (v, s) = f.sides(axis);
-        let tile = f.side_by_side(axis, best_tile(f, v, s));
+        let pack_s = f.thrashes_tlb(axis) || f.crowds_sets(axis);
+        let tile = best_tile(f, v, s);
+        let tile = if pack_s { tile } else { f.side_by_side(axis, tile) };
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
-        let pack_s = f.thrashes_tlb(axis) || f.crowds_sets(axis);
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
         let common = Self { axis, tile, threads, prefetch: 0, ..Self::large(f) };
         let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };

@@ -200,8 +200,7 @@ impl Parts<'_> {
             let at = of.origin[0] + (first + r) as isize;
             let inside = usize::try_from(at).ok().filter(|at| *at < of.rows.count);
             let (left, end) = if inside.is_some() { (left, end) } else { (b.columns(), b.columns()) };
-            // SAFETY: the caller's contract; columns `left..end` are inside of the image, and a row's overrun lies in what is
-            // written next, or in the slack.
+            // SAFETY: the caller's contract; columns `left..end` are inside of the image.
             unsafe {
                 to.write_bytes(0, left * width);
                 if let Some(row) = inside {

@@ -1,5 +1,5 @@
-//! Panels and squares transposed by AVX2. Rows are loaded in halves of a vector, so that shuffles stay within halves: half as many as
-//! whole rows would take, and none of those that only one unit of a processor has.
+//! Panels and squares transposed by AVX2. Rows are loaded in halves of a vector, so that shuffles stay within halves: two thirds of those
+//! that whole rows would take, and none across halves, of which a processor does one at a time.
 
 use std::arch::x86_64::*;
 

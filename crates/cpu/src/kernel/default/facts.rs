@@ -223,7 +223,8 @@ impl Facts {
         if pack_v {
             return if s <= 2 * tile.1 { (self.l1 / 3 / step).max(least).min(256) } else { 256 };
         }
-        let is_far = v * step > if axis == Axis::M { self.l2 / 2 } else { self.l2 / 4 };
+        // Columns of C lie along vectors of the one axis, and across those of the other.
+        let is_far = v * step / self.threads > if axis == Axis::M { self.l2 / 2 } else { self.l2 / 4 };
         if s > tile.1 && is_far && !self.is_narrow() { (self.l2 / 32 / step).max(least) } else { ALL }
     }
 
