@@ -272,13 +272,12 @@ impl Choice {
     /// the first-level cache.
     fn medium(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
-        let pack_v = !f.is_loaded(axis);
+        let pack_v = !f.is_loaded(axis) || f.crowds_sets(axis);
         let (v, s) = f.sides(axis);
-        let pack_s = f.thrashes_tlb(axis) || f.crowds_sets(axis);
-        let tile = best_tile(f, v, s);
-        let tile = if pack_s { tile } else { f.side_by_side(axis, tile) };
+        let tile = f.side_by_side(axis, best_tile(f, v, s));
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
+        let pack_s = f.thrashes_tlb(axis);
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
         let common = Self { axis, tile, threads, prefetch: 0, ..Self::large(f) };
         let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };

@@ -162,12 +162,11 @@ impl Facts {
         !self.deep_across(axis) && in_step && !self.is_narrow() && self.k >= 32 && self.passes(axis) >= OFTEN
     }
 
-    /// Whether rows along k of the operand across vectors lie within a line of a multiple of half a page apart, so that those of a tile crowd
-    /// few sets of the first-level cache, and both sides are long enough for a copy. As measured where a vector is a line.
+    /// Whether steps of vectors that are loaded in place lie within a line of a multiple of half a page apart, so that they crowd few sets of
+    /// the first-level cache, and both sides are long enough for a copy. As measured along columns, where a vector is a line.
     pub(super) fn crowds_sets(&self, axis: Axis) -> bool {
-        let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
-        let is_crowded = pitch > LINE && off(pitch, PAGE / 2) < LINE;
-        self.deep_across(axis) && is_crowded && !self.is_narrow() && self.m.min(self.n) >= 2 * SHORT
+        let is_crowded = self.pitch_b > LINE && off(self.pitch_b, PAGE / 2) < LINE;
+        axis == Axis::N && is_crowded && !self.is_narrow() && self.m.min(self.n) >= 2 * SHORT
     }
 
     /// Whether the operand across vectors lies contiguous along k.
