@@ -8,7 +8,6 @@ use std::ops::Range;
 use crate::codegen::tile::{Gathered, March, Next, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::config::{GemmConfig, Order, Store};
-use crate::exec::pack::SLACK;
 use crate::geometry::{Frame, Operand};
 use crate::scalar::{Float, Numbers, Stored};
 use crate::split::{KINDS, Split, pieces, share};
@@ -180,7 +179,7 @@ impl Blueprint {
 
     /// Bytes of one thread's packed block of so many tiles.
     fn buffer(&self, split: &Split, tiles: usize, head: usize) -> usize {
-        let elements = tiles.min(split.tiles()) * split.big_units * split.unit * (head + self.deepest()) + SLACK;
+        let elements = tiles.min(split.tiles()) * split.big_units * split.unit * (head + self.deepest());
         (elements * self.es()).next_multiple_of(ALIGN)
     }
 

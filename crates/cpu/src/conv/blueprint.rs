@@ -6,7 +6,6 @@ use super::panels::Panels;
 use super::slab::Slab;
 use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
-use crate::exec::pack::SLACK;
 use crate::scalar::{Float, Numbers};
 use crate::split::{KINDS, Split, share};
 use std::ops::Range;
@@ -129,7 +128,7 @@ impl Blueprint {
 
     /// Elements of the packed filters of one group.
     pub(crate) fn packed_len(&self) -> usize {
-        self.panels.len().next_multiple_of(ALIGN / self.es()) + SLACK
+        self.panels.len().next_multiple_of(ALIGN / self.es())
     }
 
     /// Bytes of one thread's slab.

@@ -4,7 +4,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use crate::exec::pack::transpose;
-use crate::exec::pack::{Block, Packed, SLACK};
+use crate::exec::pack::{Block, Packed};
 use crate::geometry::Operand;
 use crate::split::Split;
 use std::ops::Range;
@@ -73,13 +73,12 @@ impl Panels {
     pub(crate) fn at(&self, k_block: usize, tile: usize) -> usize {
         let before = if k_block < self.depth.tiles() { self.depth.start(k_block) } else { self.depth.extent };
         let depth = if k_block < self.depth.tiles() { self.depth.size(k_block) } else { 0 };
-        let panels = k_block * self.outs.tiles() + tile;
-        before * self.outs.start(self.outs.tiles()) + self.outs.start(tile) * depth + panels * SLACK
+        before * self.outs.start(self.outs.tiles()) + self.outs.start(tile) * depth
     }
 
     /// Elements from the panel of a tile that is so many units wide to the next.
     pub(crate) fn step(&self, k_block: usize, units: usize) -> usize {
-        units * self.outs.unit * self.depth.size(k_block) + SLACK
+        units * self.outs.unit * self.depth.size(k_block)
     }
 
     /// How many panels there are: each can be packed alone.
@@ -203,10 +202,9 @@ mod tests {
 
     /// All panels, packed with the host's vectors or without.
     fn packed<T: Packed>(panels: &Panels, filter: &[T], simd: bool) -> Vec<T> {
-        let mut to = vec![T::default(); panels.len() + SLACK];
-        // SAFETY: the filter is that of the input, and there is room for all panels and the slack.
+        let mut to = vec![T::default(); panels.len()];
+        // SAFETY: the filter is that of the input, and there is room for all panels.
         (0..panels.count()).for_each(|at| unsafe { panels.pack(at, filter.as_ptr(), to.as_mut_ptr(), simd) });
-        to.truncate(panels.len());
         to
     }
 

@@ -322,4 +322,16 @@ mod tests {
         let double = |m, n, k| leads(m, n, k, DType::F64);
         assert_eq!([double(13, 215, 17_025), double(13, 215, 1000), double(1, 2000, 3000)], [false, true, true]);
     }
+
+    #[test]
+    fn where_a_core_multiplies_two_vectors_at_a_time_less_is_spared() {
+        let facts = [("l1d_bytes", 48 << 10), ("l2_bytes", 2 << 20), ("l3_bytes", 480 << 20)];
+        let mut device = device(64, 1);
+        device.facts.extend(facts.map(|(name, bytes)| (name.to_owned(), bytes)));
+        let leads = |m, n, k, dtype, layout| suits(&device, &GemmInput::new(m, n, k, dtype, layout)) > 0.0;
+        // The shorter operand lies across k and has to be copied, or along it; and both come from far.
+        assert!(!leads(17, 19, 32_769, DType::F32, Layout::Nn) && leads(33, 17, 1000, DType::F32, Layout::Tt));
+        assert!(leads(17, 19, 32_769, DType::F32, Layout::Tn) && leads(17, 19, 32_769, DType::F64, Layout::Tn));
+        assert!(!leads(200, 40, 1000, DType::F32, Layout::Tn) && !leads(200, 9, 4000, DType::F64, Layout::Tn));
+    }
 }

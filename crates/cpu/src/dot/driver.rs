@@ -9,7 +9,7 @@ use crate::codegen::vector::{Vector, Width};
 use crate::device::vec_max;
 use crate::exec::code::Invoke;
 use crate::exec::driver::{Call, scalar_bits};
-use crate::exec::pack::{Block as Packing, SLACK};
+use crate::exec::pack::Block as Packing;
 use crate::exec::parts::Parts;
 use crate::geometry::Operand;
 use crate::scalar::Float;
@@ -120,7 +120,7 @@ impl Blueprint {
             Copied::B => self.input.n,
             Copied::None => return 0,
         };
-        ((rows * self.pitch() + SLACK) * self.es()).next_multiple_of(ALIGN)
+        (rows * self.pitch() * self.es()).next_multiple_of(ALIGN)
     }
 
     fn tile(&self, m: usize, n: usize, block: Block) -> DotTile {

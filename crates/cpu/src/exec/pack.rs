@@ -37,9 +37,6 @@ pub(crate) struct Block<'a> {
     pub(crate) depth: usize,
 }
 
-/// Elements behind the last panel of a buffer, which packing leaves alone.
-pub(crate) const SLACK: usize = 16;
-
 /// Steps of k that are copied for all panels before the next steps: few enough that a line of the source that
 /// several panels share is still in the first-level cache.
 const CHUNK: usize = 8;
@@ -78,9 +75,8 @@ impl Block<'_> {
     /// Copies the block to `to`, panel behind panel.
     ///
     /// # Safety
-    /// The operand must be readable over the tiles' valid elements and the steps, the whole panels writable at
-    /// `to`, and the two must not overlap. `simd` may be set only on a host
-    /// with AVX2.
+    /// The operand must be readable over the tiles' valid elements and the steps, the whole panels writable at `to`,
+    /// and the two must not overlap. `simd` may be set only on a host with AVX2.
     pub(crate) unsafe fn pack<T: Packed>(&self, to: *mut T, simd: bool) {
         #[cfg(target_arch = "x86_64")]
         if simd && (self.operand.along == 1 || self.operand.step == 1) {
@@ -152,7 +148,7 @@ mod tests {
     /// All panels of an operand, and a guard behind them.
     fn packed<T: Packed>(source: &[T], operand: Operand, split: &Split, depth: usize, simd: bool, guard: T) -> Vec<T> {
         let size = split.start(split.tiles()) * depth;
-        let mut to = vec![guard; size + SLACK + 8];
+        let mut to = vec![guard; size + 24];
         let block = Block { source: source.as_ptr().cast(), operand, split, tiles: 0..split.tiles(), depth };
         // SAFETY: the source holds all steps of all neighbours, and there is room for whole panels.
         unsafe { block.pack(to.as_mut_ptr(), simd) };
@@ -162,7 +158,7 @@ mod tests {
     /// Panels of one copy beside those of the other, of every width that a tile may have and depths around those of squares and lines.
     fn are_alike<T: Packed + PartialEq + std::fmt::Debug>(number: impl Fn(usize) -> T) {
         let simd = is_x86_feature_detected!("avx2");
-        for (unit, most) in (1..=28).map(|most| (1, most)).chain([(4, 3), (8, 4), (16, 4)]) {
+        for (unit, most) in (1..=28).map(|most| (1, most)).chain([(4, 3), (8, 4), (16, 4), (1, 300)]) {
             for depth in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 33, 40] {
                 for extent in [1, most, 2 * most * unit - 1, 3 * most * unit + 2] {
                     let split = Split::new(extent, unit, most);

@@ -268,8 +268,8 @@ impl Choice {
         Self { broadcast: false, u, v_block, prefetch, ..common }
     }
 
-    /// Packing would take longer than reading a few lines twice, unless their pages evict each other from the TLB, or they each other from
-    /// the first-level cache.
+    /// Packing would take longer than reading a few lines twice, unless their pages evict each other from the TLB, or the lines
+    /// each other from the first-level cache.
     fn medium(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let pack_v = !f.is_loaded(axis) || f.crowds_sets(axis);

@@ -36,7 +36,7 @@ pub(crate) const THREADED: usize = 1 << 19;
 /// Multiply-adds that writing an element takes as long as.
 const WRITTEN: usize = 4;
 
-/// Multiply-adds of an element of C, of so many steps, those that its writing takes as long as with them.
+/// What an element of C of so many steps takes, its writing included, in multiply-adds.
 pub(crate) fn steps_of_work(k: usize) -> usize {
     k.saturating_add(WRITTEN)
 }

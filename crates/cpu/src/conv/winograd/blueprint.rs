@@ -3,7 +3,6 @@
 use super::space::Config;
 use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
-use crate::exec::pack::SLACK;
 use crate::scalar::{Float, Numbers};
 use crate::split::{KINDS, Split, pieces};
 use std::ops::Range;
@@ -96,7 +95,7 @@ impl Blueprint {
         let numbers = self.t() * self.t() * self.most;
         let m = self.config.m;
         [
-            self.t() * self.columns() * self.channels + SLACK,
+            self.t() * self.columns() * self.channels,
             numbers * self.channels,
             numbers * self.out_width,
             m * self.grid[1] * m * self.out_width,

@@ -1,4 +1,4 @@
-//! Panels and squares transposed by AVX2. Rows are loaded in halves of a vector, so that shuffles stay within halves: two thirds of those
+//! Panels and squares transposed by AVX2. Rows are loaded in halves of a vector, so that shuffles stay within halves: at most two thirds of those
 //! that whole rows would take, and none across halves, of which a processor does one at a time.
 
 use std::arch::x86_64::*;

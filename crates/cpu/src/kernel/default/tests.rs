@@ -357,3 +357,45 @@ fn of_few_steps_a_panel_of_vectors_stays_past_many_columns() {
     assert!(choice(64, 1023, 1023, 32 << 20).0 && choice(64, 1024, 1024, 32 << 20).0);
     assert!(choice(32, 1000, 1000, 32 << 20).0 && choice(64, 1000, 1000, 480 << 20).0);
 }
+
+/// A device of vectors of a line whose last-level cache takes as long as memory.
+fn waiting(threads: i64) -> DeviceSpec {
+    let mut device = device(64, threads);
+    device.facts.extend([("l2_bytes".to_owned(), 2 << 20), ("l3_bytes".to_owned(), 480 << 20)]);
+    device
+}
+
+#[test]
+fn far_vectors_of_a_flat_product_are_read_a_block_at_a_time() {
+    let choice = |m, n, k| Choice::of(&Facts::of(&waiting(1), &GemmInput::new(m, n, k, DType::F32, Layout::Nt)));
+    let far = choice(33, 8000, 60);
+    assert_eq!((far.axis, far.pack_v), (Axis::N, false));
+    assert!(far.v_block < 1000, "{far:?}");
+    // Vectors that stay near, and a single tile across.
+    assert_eq!((choice(33, 2000, 60).v_block, choice(8, 8000, 60).v_block), (ALL, ALL));
+    // A copy that two tiles read, beside one that many do.
+    let copied = |n| {
+        let choice = Choice::of(&Facts::of(&waiting(1), &GemmInput::new(8191, n, 31, DType::F32, Layout::Tn)));
+        (choice.pack_v, choice.v_block <= 128)
+    };
+    assert_eq!((copied(17), copied(60)), ((true, true), (true, false)));
+}
+
+#[test]
+fn vectors_whose_steps_crowd_sets_of_the_cache_are_copied() {
+    let packs = |size| {
+        let input = GemmInput::new(size, size, size, DType::F32, Layout::Tt);
+        let choice = Choice::of(&Facts::of(&waiting(1), &input));
+        (choice.axis, choice.pack_v)
+    };
+    assert_eq!([packs(509), packs(511)], [(Axis::N, true); 2]);
+    assert_eq!([packs(400), packs(128)], [(Axis::N, false); 2]);
+}
+
+#[test]
+fn threads_share_what_few_steps_write() {
+    let is_little =
+        |m, n, k| Choice::of(&Facts::of(&waiting(2), &GemmInput::new(m, n, k, DType::F32, Layout::Nn))).is_little;
+    assert!(!is_little(509, 511, 1) && !is_little(400, 400, 1));
+    assert!(is_little(100, 100, 1) && is_little(64, 64, 64));
+}
