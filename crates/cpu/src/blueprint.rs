@@ -1,6 +1,7 @@
 //! Everything derived from an input and a configuration: the legality rules, the generator and the driver
 //! read the same values.
 
+mod edge;
 mod walks;
 
 use std::ops::Range;
@@ -10,7 +11,7 @@ use crate::codegen::vector::{Vector, Width};
 use crate::config::{GemmConfig, Order, Store};
 use crate::geometry::{Frame, Operand};
 use crate::scalar::{Float, Numbers, Stored};
-use crate::split::{KINDS, Split, pieces, share};
+use crate::split::{Split, pieces, share};
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
@@ -84,7 +85,7 @@ impl Blueprint {
         let lanes = vector.lanes() / numbers.parts();
         let (k_s, k_g) = (c.k_s as usize, c.k_g as usize);
         let steps = (c.u as usize / k_s).max(1);
-        Self {
+        let mut blueprint = Self {
             frame,
             vector,
             numbers,
@@ -100,7 +101,11 @@ impl Blueprint {
             s_threads: s.2 as usize,
             config,
             input,
+        };
+        if blueprint.turns_edge() {
+            blueprint.v = blueprint.v.apart(vectors);
         }
+        blueprint
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -223,22 +228,20 @@ impl Blueprint {
         if !self.v.has(v_kind) || !self.s.has(s_kind) || (phase > 0 && !later) || !self.has(place) {
             return None;
         }
+        if self.is_turned(v_kind) {
+            return Some(self.turned_tile(s_kind, phase));
+        }
         let es = self.es();
         let vecs = self.v.units(v_kind);
         let (s, parts) = (self.s.units(s_kind), self.numbers.parts());
         let bytes = |elements: usize| (elements * es) as i32;
-        let (s_k, s_s) = if self.pack_s {
-            (bytes(s), bytes(1))
-        } else {
-            (self.step_bytes(self.frame.s) as i32, self.along_bytes(self.frame.s) as i32)
-        };
+        let (s_k, s_s) = self.s_strides(s);
         let copy_v = place == Place::Lead && self.copies_v();
         let v_k = if self.pack_v && !copy_v { bytes(vecs * self.v.unit) } else { self.step_bytes(self.frame.v) as i32 };
-        let first = if self.reduces() { ScalarClass::Zero } else { self.input.beta };
         Some(Tile {
             vector: self.vector,
             vecs,
-            tail: if v_kind + 1 == KINDS { self.v.tail() * parts } else { 0 },
+            tail: self.tail(v_kind, s_kind),
             s: s * parts,
             numbers: self.numbers,
             k_s: self.config.k_s as usize,
@@ -262,10 +265,28 @@ impl Blueprint {
                 TileStore::Across { v_stride: bytes(self.frame.c_v) }
             },
             alpha: self.input.alpha,
-            beta: if phase == 0 { first } else { ScalarClass::One },
+            beta: self.beta(phase),
             stream: self.config.store == Store::Stream && !self.reduces(),
             prefetch: self.prefetch(s_k as usize == es, place),
         })
+    }
+
+    /// Bytes from a step of k of the operand across vectors to the next, and from a neighbour, of so many.
+    fn s_strides(&self, s: usize) -> (i32, i32) {
+        if self.pack_s {
+            ((s * self.es()) as i32, self.es() as i32)
+        } else {
+            (self.step_bytes(self.frame.s) as i32, self.along_bytes(self.frame.s) as i32)
+        }
+    }
+
+    /// What C is multiplied by before the product of a block of k is added.
+    fn beta(&self, phase: usize) -> ScalarClass {
+        match phase {
+            0 if self.reduces() => ScalarClass::Zero,
+            0 => self.input.beta,
+            _ => ScalarClass::One,
+        }
     }
 
     fn has(&self, place: Place) -> bool {

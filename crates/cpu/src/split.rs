@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// Tiles of one dimension, counted in units (a vector, a step of the unrolled loop, or one element): first `big`
-/// tiles of `big_units`, then `small` tiles of one unit less. The last unit may be partial.
+/// tiles of `big_units`, then `small` tiles of one unit less. The last unit may be partial, and may be a tile of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Split {
     pub(crate) extent: usize,
@@ -14,6 +14,8 @@ pub(crate) struct Split {
     pub(crate) big: usize,
     pub(crate) big_units: usize,
     pub(crate) small: usize,
+    /// Whether the elements that make no whole unit are a tile of their own, after the others.
+    pub(crate) apart: bool,
 }
 
 /// Tiles of one kind in a row.
@@ -39,14 +41,19 @@ impl Split {
         let tiles = units.div_ceil(most.max(1)).next_multiple_of(groups).min(units);
         let (least, rest) = (units / tiles, units % tiles);
         if rest == 0 {
-            Self { extent, unit, big: tiles, big_units: least, small: 0 }
+            Self { extent, unit, big: tiles, big_units: least, small: 0, apart: false }
         } else {
-            Self { extent, unit, big: rest, big_units: least + 1, small: tiles - rest }
+            Self { extent, unit, big: rest, big_units: least + 1, small: tiles - rest, apart: false }
         }
     }
 
+    /// The same with a tile of its own for the elements that make no whole unit, of which there must be some beside whole units.
+    pub(crate) fn apart(self, most: usize) -> Self {
+        Self { extent: self.extent, apart: true, ..Self::new(self.extent - self.tail(), self.unit, most) }
+    }
+
     pub(crate) const fn tiles(&self) -> usize {
-        self.big + self.small
+        self.big + self.small + self.apart as usize
     }
 
     /// Valid elements of the last unit, 0 when it is whole.
@@ -56,8 +63,10 @@ impl Split {
 
     /// First element of tile `i`; for `i` = number of tiles, the extent rounded up to units.
     pub(crate) const fn start(&self, i: usize) -> usize {
+        let beyond = i.saturating_sub(self.big + self.small);
+        let i = i - beyond;
         let units = if i <= self.big { i * self.big_units } else { i * (self.big_units - 1) + self.big };
-        units * self.unit
+        (units + beyond) * self.unit
     }
 
     /// Valid elements of tile `i`.
@@ -71,6 +80,7 @@ impl Split {
         match kind {
             0 => self.big_units,
             1 => self.big_units - 1,
+            _ if self.apart => 1,
             _ if self.small > 0 => self.big_units - 1,
             _ => self.big_units,
         }
@@ -89,11 +99,11 @@ impl Split {
 
     /// Whether any tile is of `kind`.
     pub(crate) const fn has(&self, kind: usize) -> bool {
-        let tail = (self.tail() != 0) as usize;
+        let shared = (self.tail() != 0 && !self.apart) as usize;
         match kind {
-            0 => self.big > if self.small == 0 { tail } else { 0 },
-            1 => self.small > tail,
-            _ => tail != 0,
+            0 => self.big > if self.small == 0 { shared } else { 0 },
+            1 => self.small > shared,
+            _ => self.tail() != 0,
         }
     }
 
@@ -110,6 +120,13 @@ impl Split {
             (count > 0).then_some(run)
         })
     }
+}
+
+/// Whether a product has whole vectors along `v` and so few elements beside them that vectors along the other side, so many elements at a time,
+/// take at most half of the multiply-adds for these: the edge is *turned*, its few elements are broadcast.
+pub(crate) fn turns_edge(v_len: usize, lanes: usize, across: usize) -> bool {
+    let edge = v_len % lanes;
+    edge > 0 && v_len > lanes && 2 * edge * across.div_ceil(lanes) <= across
 }
 
 /// Part `i` of `parts` of a range, of as equal size as possible.
@@ -144,6 +161,12 @@ mod tests {
         assert_eq!(sizes, [6, 5, 5]);
     }
 
+    /// The split, and where it can be the one with a tile for the last elements.
+    fn kinds_of(split: Split, most: usize) -> impl Iterator<Item = Split> {
+        let apart = (split.tail() > 0 && split.extent > split.unit).then(|| split.apart(most));
+        std::iter::once(split).chain(apart)
+    }
+
     proptest! {
         #[test]
         fn the_shortest_piece_is_known_without_looking(len in 0usize..3000, most in 0usize..100) {
@@ -153,32 +176,38 @@ mod tests {
 
         #[test]
         fn tiles_cover_the_extent_once(extent in 1usize..5000, unit in 1usize..17, most in 1usize..20, groups in 1usize..4) {
-            let split = Split::into_multiple(extent, unit, most, groups);
-            let mut at = 0;
-            for i in 0..split.tiles() {
-                prop_assert_eq!(split.start(i), at);
-                prop_assert!(split.size(i) >= 1);
-                prop_assert!(split.size(i) <= most * unit);
-                at += split.size(i);
+            for split in kinds_of(Split::into_multiple(extent, unit, most, groups), most) {
+                let mut at = 0;
+                for i in 0..split.tiles() {
+                    prop_assert_eq!(split.start(i), at);
+                    prop_assert!(split.size(i) >= 1);
+                    prop_assert!(split.size(i) <= most * unit);
+                    at += split.size(i);
+                }
+                prop_assert_eq!(at, extent);
+                prop_assert_eq!(split.start(split.tiles()), extent.next_multiple_of(unit));
             }
-            prop_assert_eq!(at, extent);
         }
 
         #[test]
         fn runs_name_each_tile_once(extent in 1usize..500, unit in 1usize..9, most in 1usize..9) {
-            let split = Split::new(extent, unit, most);
-            for block in pieces(0..split.tiles(), 3) {
-                let mut at = block.start;
-                for run in split.runs(block.clone()) {
-                    prop_assert_eq!(run.first, at);
-                    prop_assert!(split.has(run.kind));
-                    for i in run.first..run.first + run.count {
-                        prop_assert_eq!(split.size(i).div_ceil(unit), split.units(run.kind));
-                        prop_assert_eq!(!split.size(i).is_multiple_of(unit), run.kind == 2);
+            for split in kinds_of(Split::new(extent, unit, most), most) {
+                let mut kinds = [false; KINDS];
+                for block in pieces(0..split.tiles(), 3) {
+                    let mut at = block.start;
+                    for run in split.runs(block.clone()) {
+                        prop_assert_eq!(run.first, at);
+                        kinds[run.kind] = true;
+                        for i in run.first..run.first + run.count {
+                            prop_assert_eq!(split.size(i).div_ceil(unit), split.units(run.kind));
+                            prop_assert_eq!(!split.size(i).is_multiple_of(unit), run.kind == 2);
+                            prop_assert_eq!(split.kind(i), run.kind);
+                        }
+                        at += run.count;
                     }
-                    at += run.count;
+                    prop_assert_eq!(at, block.end);
                 }
-                prop_assert_eq!(at, block.end);
+                prop_assert_eq!(kinds, [0, 1, 2].map(|kind| split.has(kind)));
             }
         }
     }

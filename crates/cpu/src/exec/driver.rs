@@ -221,9 +221,6 @@ impl<'a, I: Invoke> Worker<'a, I> {
         } else {
             (call.c, b.frame.c_v * b.out_es(), b.frame.c_s * b.out_es())
         };
-        let mut v_mask = [0; 8];
-        let words = b.v.tail() * es / 4;
-        v_mask.iter_mut().take(words).for_each(|word| *word = u32::MAX);
         let conjugated = (b.input.layout.a_conjugated(), b.input.layout.b_conjugated());
         let conjugated = if b.frame.swapped { [conjugated.1, conjugated.0] } else { [conjugated.0, conjugated.1] };
         let [direct, turned] = complex::factors(b.vector.float, call.alpha, conjugated);
@@ -240,7 +237,6 @@ impl<'a, I: Invoke> Worker<'a, I> {
             packed: v_packed,
             alpha: scalar_bits(b.vector.float, call.alpha),
             beta: scalar_bits(b.vector.float, call.beta),
-            v_mask,
             ..PanelArgs::default()
         };
         Self { compiled, runs, args, v, s, c, c_v, c_s, v_packed, s_packed, es }
@@ -328,12 +324,20 @@ impl<'a, I: Invoke> Worker<'a, I> {
             self.look_ahead(tile, outer, k_block);
             self.look_far(tile - outer.start, inner, k_block);
             for mut run in inner_split.runs(inner.clone()) {
-                self.step(inner_split.units(run.kind) * inner_split.unit, depth);
                 let (v_kind, s_kind) = if keeps_v { (kept, run.kind) } else { (run.kind, kept) };
+                let is_turned = b.is_turned(v_kind);
+                self.step(inner_split.units(run.kind) * inner_split.unit, depth);
+                if is_turned {
+                    std::mem::swap(&mut self.args.v_step, &mut self.args.s_step);
+                }
+                self.args.v_mask = b.mask(v_kind, s_kind);
                 while run.count > 0 {
                     let (v, s) = if keeps_v { (tile, run.first) } else { (run.first, tile) };
                     let lead = place == Place::Lead;
                     self.place(v, s, v_block, s_block, k_block, lead);
+                    if is_turned {
+                        std::mem::swap(&mut self.args.v, &mut self.args.s);
+                    }
                     self.args.tiles = if lead { 1 } else { run.count };
                     let entry = compiled.entry(v_kind, s_kind, phase, place);
                     // SAFETY: the arguments describe tiles within the caller's extents.

@@ -3,9 +3,10 @@
 use super::isa::Isa;
 use super::space::Config;
 use crate::codegen::vector::Width;
+use crate::config::Axis;
 use crate::geometry::{Frame, Operand};
 use crate::scalar::Float;
-use crate::split::Split;
+use crate::split::{Split, turns_edge};
 use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
 
 /// Alignment of a thread's panel, in bytes.
@@ -39,7 +40,12 @@ pub(crate) struct Blueprint {
     pub(super) c_s: i64,
     /// From a product of a batch to the next, of `v`, `s` and C.
     pub(super) strides: [i64; 3],
+    /// The product of the elements along vectors that make no whole one, where its vectors run along the other side.
+    pub(super) edge: Option<Box<Blueprint>>,
 }
+
+/// Chains of multiply-adds that keep two units busy.
+const CHAINS: usize = 8;
 
 /// The input as what it is also, where the only step of an operand lies tight: stored the way that vectors are loaded from.
 pub(super) fn straightened(input: &GemmInput) -> GemmInput {
@@ -62,6 +68,38 @@ pub(super) fn straightened(input: &GemmInput) -> GemmInput {
 impl Blueprint {
     /// Derives the values; the configuration must be legal for the input.
     pub(super) fn new(input: GemmInput, config: Config, evex: bool) -> Self {
+        let mut blueprint = Self::whole(input, config, evex);
+        let (v, s) = (blueprint.v, blueprint.s);
+        if blueprint.s_along == blueprint.es() && !blueprint.packs() && turns_edge(v.extent, v.unit, s.extent) {
+            blueprint.edge = Some(Box::new(blueprint.turned()));
+            blueprint.v = v.apart(blueprint.config.vectors);
+        }
+        blueprint
+    }
+
+    /// The product of the last elements along vectors, transposed.
+    fn turned(&self) -> Self {
+        let (rows, mut input, config) = (self.v.tail(), self.input.clone(), &self.config);
+        *(if self.swapped { &mut input.n } else { &mut input.m }) = rows;
+        let most = (self.isa.registers() - 4) / rows;
+        let vectors = self.s.extent.div_ceil(self.v.unit).min(4).min(most);
+        let deals = |sets: &usize| {
+            let registers = sets * vectors * rows + 4;
+            sets * vectors * rows <= CHAINS && registers <= self.isa.registers() && config.k_s.is_multiple_of(*sets)
+        };
+        let config = Config {
+            axis: if self.swapped { Axis::M } else { Axis::N },
+            vectors,
+            n_s: rows,
+            k_l: [4, 2].into_iter().filter(|sets| *sets <= self.k).find(deals).unwrap_or(1),
+            broadcast: false,
+            prefetch: false,
+            ..config.clone()
+        };
+        Self::whole(input, config, self.isa.evex)
+    }
+
+    fn whole(input: GemmInput, config: Config, evex: bool) -> Self {
         let frame = Frame::of(&input, config.axis);
         let isa = Isa { float: Float::of(input.dtype()), evex };
         let es = isa.float.bytes() as i64;
@@ -83,6 +121,7 @@ impl Blueprint {
             c_v: bytes(frame.c_v),
             c_s: bytes(frame.c_s),
             strides: if frame.swapped { [b, a, c] } else { [a, b, c] },
+            edge: None,
             config,
             input,
         }
@@ -114,8 +153,16 @@ impl Blueprint {
         (0..size).step_by(unit).map(piece).collect()
     }
 
+    /// Tiles along vectors but for a turned edge.
+    pub(super) fn v_tiles(&self) -> usize {
+        self.v.tiles() - usize::from(self.edge.is_some())
+    }
+
     /// Lanes of the one vector that is masked; 0 where none is.
     pub(super) fn masked(&self) -> usize {
+        if let Some(edge) = &self.edge {
+            return edge.masked();
+        }
         let last = self.pieces(self.v.tiles() - 1).pop();
         last.filter(|p| p.valid < self.isa.lanes(p.width)).map_or(0, |p| p.valid)
     }

@@ -6,7 +6,7 @@
 
 use super::space::{BROADCAST_TILE, VECTOR_TILE};
 use crate::LINE;
-use crate::split::{KINDS, Split};
+use crate::split::{KINDS, Split, turns_edge};
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::GemmInput;
@@ -76,6 +76,7 @@ const FETCHED_K: usize = 8;
 const FEW_COLUMNS_K: usize = 6;
 
 /// What the account knows of an input and a device.
+#[derive(Clone, Copy)]
 struct Shape {
     m: usize,
     n: usize,
@@ -179,12 +180,30 @@ impl Shape {
         if t.along_n { !self.b_along } else { !self.a_along }
     }
 
+    /// The same with another side along vectors.
+    fn with_rows(&self, along_n: bool, rows: usize) -> Self {
+        let (m, n) = if along_n { (self.m, rows) } else { (rows, self.n) };
+        Self { m, n, ..*self }
+    }
+
     fn sides(&self, along_n: bool) -> (usize, usize) {
         if along_n { (self.n, self.m) } else { (self.m, self.n) }
     }
 
-    /// Cycles of a product.
+    /// Cycles of a product, an edge turned where the code does so.
     fn cycles(&self, t: &Tiling) -> f64 {
+        let (rows, columns) = self.sides(t.along_n);
+        if !(self.a_along && self.b_along && turns_edge(rows, t.lanes, columns)) {
+            return self.whole_cycles(t);
+        }
+        let edge = rows % t.lanes;
+        let turned = Tiling { along_n: !t.along_n, n_s: edge, vectors: columns.div_ceil(t.lanes).min(4), ..*t };
+        self.with_rows(t.along_n, rows - edge).whole_cycles(t)
+            + self.with_rows(t.along_n, edge).whole_cycles(&turned)
+    }
+
+    /// The same where an edge takes whole vectors.
+    fn whole_cycles(&self, t: &Tiling) -> f64 {
         let (rows, columns) = self.sides(t.along_n);
         let (v, s) = (Split::new(rows, t.lanes, t.vectors), Split::new(columns, 1, t.n_s));
         let tiles = (v.tiles() * s.tiles()) as f64;

@@ -94,7 +94,7 @@ pub(super) fn assemble(b: &Blueprint) -> Result<Vec<u8>, IcedError> {
     generator.e.finish()
 }
 
-impl Generator<'_> {
+impl<'b> Generator<'b> {
     fn batch(&mut self) {
         let loops = self.b.config.loops;
         if loops {
@@ -105,6 +105,9 @@ impl Generator<'_> {
         let mut next = self.e.label();
         self.e.bind(&mut next);
         self.product();
+        if let Some(edge) = self.b.edge.as_deref() {
+            self.turned(edge);
+        }
         // A single product has no distances: whoever calls its code has one.
         if self.b.input.batch.count > 1 {
             let [v, s, c] = self.b.strides;
@@ -141,6 +144,34 @@ impl Generator<'_> {
         }
     }
 
+    /// The edge, for which `v` and `s` change places, from their first elements and that of C on.
+    fn turned(&mut self, edge: &'b Blueprint) {
+        let whole = self.b;
+        let start = whole.v.start(whole.v_tiles()) as i64;
+        let first = Moved { v: start * whole.v_along, s: 0, c: start * whole.c_v };
+        self.go_to(first);
+        self.exchange();
+        (self.b, self.moved) = (edge, Moved::default());
+        self.product();
+        self.go_to(Moved::default());
+        self.exchange();
+        (self.b, self.moved) = (whole, first);
+    }
+
+    /// Moves the pointers to these places.
+    fn go_to(&mut self, to: Moved) {
+        self.step(V, to.v - self.moved.v);
+        self.step(S, to.s - self.moved.s);
+        self.step(C, to.c - self.moved.c);
+        self.moved = to;
+    }
+
+    fn exchange(&mut self) {
+        self.e.mov(V_AT, V);
+        self.e.mov(V, S);
+        self.e.mov(S, V_AT);
+    }
+
     /// All tiles: those of one side, and for each of them those of the other.
     fn product(&mut self) {
         let b = self.b;
@@ -154,10 +185,7 @@ impl Generator<'_> {
                 let (v, s) = if outer == Side::V { (o, i) } else { (i, o) };
                 this.tile(&this.v_tile(v), b.s.start(s), b.s.size(s));
             });
-            this.step(V, before.v - this.moved.v);
-            this.step(S, before.s - this.moved.s);
-            this.step(C, before.c - this.moved.c);
-            this.moved = before;
+            this.go_to(before);
         });
     }
 
@@ -168,9 +196,11 @@ impl Generator<'_> {
     /// What each tile of a side needs: code of its own, or code in a loop over tiles of one kind, which moves the pointers.
     fn side(&mut self, side: Side, each: &mut dyn FnMut(&mut Self, usize)) {
         let b = self.b;
-        let (split, left, left_low) =
-            if side == Side::V { (&b.v, V_LEFT, Register::EBX) } else { (&b.s, S_LEFT, Register::R12D) };
-        for run in split.runs(0..split.tiles()) {
+        let (split, tiles, left, left_low) = match side {
+            Side::V => (&b.v, b.v_tiles(), V_LEFT, Register::EBX),
+            Side::S => (&b.s, b.s.tiles(), S_LEFT, Register::R12D),
+        };
+        for run in split.runs(0..tiles) {
             // Of what another side's tiles share, the first of them fetches the next product's.
             self.fetch(side, b.fetches_product() && run.first == 0);
             if !b.config.loops || run.count == 1 {
