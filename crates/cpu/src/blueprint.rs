@@ -1,7 +1,7 @@
 //! Everything derived from an input and a configuration: the legality rules, the generator and the driver
 //! read the same values.
 
-mod edge;
+pub(crate) mod edge;
 mod walks;
 
 use std::ops::Range;

@@ -319,7 +319,7 @@ const NATIVE: [ElementTypes; 3] = [NARROW[0], NARROW[1], NARROW[6]];
 
 /// The input with another reduction, and the same gaps between columns.
 fn with_reduction(input: GemmInput, k: usize) -> GemmInput {
-    let gaps = (input.lda - input.a_stored().0, input.ldb - input.b_stored().0);
+    let gaps = (input.lda.saturating_sub(input.a_stored().0), input.ldb.saturating_sub(input.b_stored().0));
     let mut other = GemmInput { k, ..input };
     (other.lda, other.ldb) = (other.a_stored().0 + gaps.0, other.b_stored().0 + gaps.1);
     other
@@ -327,9 +327,18 @@ fn with_reduction(input: GemmInput, k: usize) -> GemmInput {
 
 /// Runs a random plan of those that are `wanted`, which are few of all.
 fn check_native(input: &GemmInput, seed: u64, wanted: fn(&Blueprint) -> bool) -> Result<(), TestCaseError> {
+    check_some(CpuGemm::narrow, &device(64, 1 + (seed % 2) as i64), input, seed, wanted)
+}
+
+fn check_some(
+    kernel: fn() -> CpuGemm,
+    device: &DeviceSpec,
+    input: &GemmInput,
+    seed: u64,
+    wanted: fn(&Blueprint) -> bool,
+) -> Result<(), TestCaseError> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let device = device(64, 1 + (seed % 2) as i64);
-    let plans = (0..40).filter_map(|_| any_plan(CpuGemm::narrow(), &device, input, &mut rng));
+    let plans = (0..40).filter_map(|_| any_plan(kernel(), device, input, &mut rng));
     let Some(blueprint) = plans.map(|plan| plan.blueprint).find(wanted) else {
         return Err(TestCaseError::reject("no such plan was drawn"));
     };
@@ -339,6 +348,20 @@ fn check_native(input: &GemmInput, seed: u64, wanted: fn(&Blueprint) -> bool) ->
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, max_global_rejects: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn edges_are_turned(
+        input in inputs(REAL),
+        (wide, rows, seed) in (any::<bool>(), 1usize..3, any::<u64>()),
+    ) {
+        let device = device(if wide { 64 } else { 32 }, 1 + (seed % 2) as i64);
+        let gap = input.ldc - input.m;
+        // One or two elements beside whole vectors along either side, for the long reduction that a turned edge takes.
+        let mut edged = GemmInput { m: 16 * (1 + input.m % 2) + rows, n: 16 * (1 + input.n % 2) + rows, ..input };
+        edged.ldc = edged.m + gap;
+        let edged = with_reduction(edged, input.k + 12);
+        check_some(CpuGemm::new, &device, &edged, seed, |b| b.v.apart)?;
+    }
 
     #[test]
     fn narrow_operands_are_read_where_they_lie(input in inputs(&NATIVE), seed in any::<u64>()) {

@@ -13,13 +13,28 @@ use crate::split::{KINDS, turns_edge};
 /// Most accumulators of a turned tile, so that all registers suffice where vectors are AVX2's.
 const ACCUMULATORS: usize = 12;
 
+/// Steps of the reduction from which on what is spared is more than a tile of its own takes, as measured on an Intel Xeon.
+const TURNED_K: usize = 12;
+
+/// How many multiply-adds of vectors a step takes for the `edge` elements that make no whole vector, of those that as many vectors as tiles
+/// have elements across, `width`, would: 1 where the edge is not turned.
+pub(crate) fn edge_share(v_len: usize, lanes: usize, (width, k): (usize, usize)) -> f64 {
+    let accumulators = width.div_ceil(lanes) * (v_len % lanes);
+    let is_turned = k >= TURNED_K && accumulators <= ACCUMULATORS && turns_edge(v_len, lanes, width);
+    if is_turned { accumulators as f64 / width as f64 } else { 1.0 }
+}
+
 impl Blueprint {
     /// Whether the edge is turned: where [that pays](turns_edge), and both sides can be read so.
     pub(super) fn turns_edge(&self) -> bool {
         let is_plain = self.numbers == Numbers::Real && self.stored == Stored::Same && !self.copies_v();
         let is_contiguous = self.pack_s || self.frame.s.along == 1;
-        let fits = self.s.big_units.div_ceil(self.vector.lanes()) * self.v.tail() <= ACCUMULATORS;
-        is_plain && is_contiguous && fits && turns_edge(self.frame.v_len, self.v.unit, self.s.big_units)
+        is_plain && is_contiguous && self.share() < 1.0
+    }
+
+    /// See [`edge_share`].
+    pub(crate) fn share(&self) -> f64 {
+        edge_share(self.frame.v_len, self.v.unit, (self.s.big_units, self.input.k))
     }
 
     /// Whether tiles of this kind have their vectors along the other side.

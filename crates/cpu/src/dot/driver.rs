@@ -211,7 +211,8 @@ impl Blueprint {
         let row = first * self.es();
         // To what transposes, k is the side and rows are the steps.
         let units = self.pitch() / self.k.unit;
-        let split = Split { extent: self.k.size(block), unit: self.k.unit, big: 1, big_units: units, small: 0, apart: false };
+        let split =
+            Split { extent: self.k.size(block), unit: self.k.unit, big: 1, big_units: units, small: 0, apart: false };
         let rows = Packing {
             source: source.wrapping_add(row),
             operand: Operand { along: step, step: 1 },

@@ -3,6 +3,7 @@
 //! Rows and columns are those of the problem that the kernel solves, so that a feature means the same for both axes.
 
 use super::space::Description;
+use crate::blueprint::edge::edge_share;
 use crate::scalar::Kind;
 use tilewright_core::feature::Feature;
 use tilewright_core::space::Values;
@@ -76,8 +77,16 @@ fn append(input: &GemmInput, values: [u32; NAMES.len()], out: &mut Vec<f32>) {
     let n_l = n_l.next_multiple_of(n_s).min(n.next_multiple_of(n_s));
     let u = u.min(k);
     let (tiles_m, tiles_n) = (m.div_ceil(m_s), n.div_ceil(n_s));
-    // Along vectors an edge costs whole vectors; across them tiles are balanced, so the smallest tile tells the loss.
-    let use_m = f64::from(m) / f64::from(m.next_multiple_of(lanes));
+    // Along vectors an edge costs a vector, or a part of it; across them tiles are balanced, so the smallest tile tells the loss.
+    let is_contiguous =
+        pack_b == 1 || if axis_n == 1 { !input.layout.a_transposed() } else { input.layout.b_transposed() };
+    let edge = if is_contiguous && Kind::of(input.dtype()) == Kind::Real {
+        edge_share(m as usize, lanes as usize, (n.div_ceil(tiles_n) as usize, input.k))
+    } else {
+        1.0
+    };
+    let vectors_m = f64::from(m / lanes) + if m.is_multiple_of(lanes) { 0.0 } else { edge };
+    let use_m = f64::from(m) / (vectors_m * f64::from(lanes));
     let use_n = f64::from(n) / f64::from(tiles_n * n_s);
     let share = |tiles: u32, threads: u32| tiles.div_ceil(threads) as f32 * threads as f32 / tiles as f32;
     let balance = share(tiles_m, t_m) * share(tiles_n, t_n);

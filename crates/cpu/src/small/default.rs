@@ -4,9 +4,10 @@
 //! two units for multiply-adds and two for loads; figures are those of such cores. Unrolling made no difference there beyond a few
 //! steps, so that it is not a part of it.
 
+use super::blueprint::turns_edge_of;
 use super::space::{BROADCAST_TILE, VECTOR_TILE};
 use crate::LINE;
-use crate::split::{KINDS, Split, turns_edge};
+use crate::split::{KINDS, Split};
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::GemmInput;
@@ -193,13 +194,12 @@ impl Shape {
     /// Cycles of a product, an edge turned where the code does so.
     fn cycles(&self, t: &Tiling) -> f64 {
         let (rows, columns) = self.sides(t.along_n);
-        if !(self.a_along && self.b_along && turns_edge(rows, t.lanes, columns)) {
+        if !(self.a_along && self.b_along && turns_edge_of(rows, t.lanes, (columns, self.k))) {
             return self.whole_cycles(t);
         }
         let edge = rows % t.lanes;
         let turned = Tiling { along_n: !t.along_n, n_s: edge, vectors: columns.div_ceil(t.lanes).min(4), ..*t };
-        self.with_rows(t.along_n, rows - edge).whole_cycles(t)
-            + self.with_rows(t.along_n, edge).whole_cycles(&turned)
+        self.with_rows(t.along_n, rows - edge).whole_cycles(t) + self.with_rows(t.along_n, edge).whole_cycles(&turned)
     }
 
     /// The same where an edge takes whole vectors.

@@ -152,6 +152,22 @@ proptest! {
         check(&input, &device(16, 1), seed, interpret)?;
     }
 
+    #[test]
+    fn edges_are_turned(input in inputs(), wide in any::<bool>(), edge in 1usize..3, seed in any::<u64>()) {
+        let (m, n) = (16 * (1 + input.m % 2) + edge, 16 * (1 + input.n % 2) + edge);
+        let mut edged = GemmInput::new(m, n, input.k + 6, input.dtype(), Layout::Nt);
+        (edged.alpha, edged.beta, edged.align) = (input.alpha, input.beta, 16);
+        edged.batch = Batch::tight(input.batch.count, &edged);
+        let device = device(if wide { 64 } else { 32 }, 1);
+        let of = |seed| any_plan(CpuSmall::new(), &device, &edged, &mut StdRng::seed_from_u64(seed));
+        let turns = |seed: &u64| of(*seed).is_some_and(|plan| plan.blueprint.edge.is_some());
+        let Some(seed) = (0..40).map(|i| seed.wrapping_add(i)).find(turns) else {
+            return Err(TestCaseError::reject("no such plan was drawn"));
+        };
+        check(&edged, &device, seed, interpret)?;
+        check(&edged, &device, seed, run_portably)?;
+    }
+
     /// Whose elements are neighbours, so that they are written by vectors along n.
     #[test]
     fn a_single_tight_row_is_right_and_within_bounds(input in inputs(), is_wide in any::<bool>(), seed in any::<u64>()) {
