@@ -103,7 +103,10 @@ impl Blueprint {
             input,
         };
         if blueprint.turns_edge() {
-            blueprint.v = blueprint.v.apart(vectors);
+            // Where one block has all tiles, it has the edge too.
+            let has_all = blueprint.v.with_edge(vectors).tiles() <= blueprint.v_block + 1;
+            blueprint.v = blueprint.v.with_edge(vectors);
+            blueprint.v_block += usize::from(has_all);
         }
         blueprint
     }

@@ -319,9 +319,20 @@ const NATIVE: [ElementTypes; 3] = [NARROW[0], NARROW[1], NARROW[6]];
 
 /// The input with another reduction, and the same gaps between columns.
 fn with_reduction(input: GemmInput, k: usize) -> GemmInput {
-    let gaps = (input.lda.saturating_sub(input.a_stored().0), input.ldb.saturating_sub(input.b_stored().0));
-    let mut other = GemmInput { k, ..input };
+    let (m, n) = (input.m, input.n);
+    with_sizes(input, [m, n, k])
+}
+
+/// The input with so many elements beside one or two vectors of 16 along either side.
+fn with_edges(input: &GemmInput, edge: usize, k: usize) -> GemmInput {
+    with_sizes(input.clone(), [16 * (1 + input.m % 2) + edge, 16 * (1 + input.n % 2) + edge, k])
+}
+
+fn with_sizes(input: GemmInput, [m, n, k]: [usize; 3]) -> GemmInput {
+    let gaps = (input.lda - input.a_stored().0, input.ldb - input.b_stored().0, input.ldc - input.m);
+    let mut other = GemmInput { m, n, k, ..input };
     (other.lda, other.ldb) = (other.a_stored().0 + gaps.0, other.b_stored().0 + gaps.1);
+    other.ldc = m + gaps.2;
     other
 }
 
@@ -350,17 +361,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 120, max_global_rejects: 4000, ..ProptestConfig::default() })]
 
     #[test]
-    fn edges_are_turned(
-        input in inputs(REAL),
-        (wide, rows, seed) in (any::<bool>(), 1usize..3, any::<u64>()),
-    ) {
+    fn edges_are_turned(input in inputs(REAL), (wide, edge, seed) in (any::<bool>(), 1usize..9, any::<u64>())) {
+        let edged = with_edges(&input, edge, input.k + 12);
         let device = device(if wide { 64 } else { 32 }, 1 + (seed % 2) as i64);
-        let gap = input.ldc - input.m;
-        // One or two elements beside whole vectors along either side, for the long reduction that a turned edge takes.
-        let mut edged = GemmInput { m: 16 * (1 + input.m % 2) + rows, n: 16 * (1 + input.n % 2) + rows, ..input };
-        edged.ldc = edged.m + gap;
-        let edged = with_reduction(edged, input.k + 12);
         check_some(CpuGemm::new, &device, &edged, seed, |b| b.v.apart)?;
+    }
+
+    #[test]
+    fn edges_of_partial_sums_are_turned(input in inputs(REAL), (wide, seed) in (any::<bool>(), any::<u64>())) {
+        let edged = with_edges(&input, 1 + input.k % 2, 128 + input.k % 9);
+        let device = device(if wide { 64 } else { 32 }, 2);
+        check_some(CpuGemm::new, &device, &edged, seed, |b| b.v.apart && b.config.k_g == 2)?;
     }
 
     #[test]

@@ -47,8 +47,9 @@ impl Split {
         }
     }
 
-    /// The same with a tile of its own for the elements that make no whole unit, of which there must be some beside whole units.
-    pub(crate) fn apart(self, most: usize) -> Self {
+    /// The same dimension with tiles of at most `most` whole units, and a tile for the elements that make no whole unit: there must be
+    /// elements of both kinds.
+    pub(crate) fn with_edge(self, most: usize) -> Self {
         Self { extent: self.extent, apart: true, ..Self::new(self.extent - self.tail(), self.unit, most) }
     }
 
@@ -126,7 +127,7 @@ impl Split {
 /// take at most half of the multiply-adds for these: the edge is *turned*, its few elements are broadcast.
 pub(crate) fn turns_edge(v_len: usize, lanes: usize, across: usize) -> bool {
     let edge = v_len % lanes;
-    edge > 0 && v_len > lanes && 2 * edge * across.div_ceil(lanes) <= across
+    edge > 0 && v_len > lanes && across > 0 && 2 * edge * across.div_ceil(lanes) <= across
 }
 
 /// Part `i` of `parts` of a range, of as equal size as possible.
@@ -163,7 +164,7 @@ mod tests {
 
     /// The split, and where it can be the one with a tile for the last elements.
     fn kinds_of(split: Split, most: usize) -> impl Iterator<Item = Split> {
-        let apart = (split.tail() > 0 && split.extent > split.unit).then(|| split.apart(most));
+        let apart = (split.tail() > 0 && split.extent > split.unit).then(|| split.with_edge(most));
         std::iter::once(split).chain(apart)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A vector of them costs as much as a whole one. Of few of them the edge is *turned*: its vectors run along the other side, whose panels
 //! have neighbours side by side too, and its few elements are broadcast. For one row of a panel of 12 columns that is one multiply-add of a
-//! vector, and not 12.
+//! vector of 16 numbers, and not 12.
 
 use super::Blueprint;
 use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
@@ -10,15 +10,14 @@ use crate::config::Store;
 use crate::scalar::{Numbers, Stored};
 use crate::split::{KINDS, turns_edge};
 
-/// Most accumulators of a turned tile, so that all registers suffice where vectors are AVX2's.
+/// Most accumulators of a turned tile: of AVX2's 16 registers they leave the four that a transposition of C needs.
 const ACCUMULATORS: usize = 12;
 
 /// Steps of the reduction from which on what is spared is more than a tile of its own takes, as measured on an Intel Xeon.
 const TURNED_K: usize = 12;
 
-/// How many multiply-adds of vectors a step takes for the `edge` elements that make no whole vector, of those that as many vectors as tiles
-/// have elements across, `width`, would: 1 where the edge is not turned.
-pub(crate) fn edge_share(v_len: usize, lanes: usize, (width, k): (usize, usize)) -> f64 {
+/// The part that an edge takes of the multiply-adds that a whole vector does, in tiles `width` elements wide: 1 where it is not turned.
+pub(crate) fn share_of_edge(v_len: usize, lanes: usize, (width, k): (usize, usize)) -> f64 {
     let accumulators = width.div_ceil(lanes) * (v_len % lanes);
     let is_turned = k >= TURNED_K && accumulators <= ACCUMULATORS && turns_edge(v_len, lanes, width);
     if is_turned { accumulators as f64 / width as f64 } else { 1.0 }
@@ -29,12 +28,12 @@ impl Blueprint {
     pub(super) fn turns_edge(&self) -> bool {
         let is_plain = self.numbers == Numbers::Real && self.stored == Stored::Same && !self.copies_v();
         let is_contiguous = self.pack_s || self.frame.s.along == 1;
-        is_plain && is_contiguous && self.share() < 1.0
+        is_plain && is_contiguous && self.edge_share() < 1.0
     }
 
-    /// See [`edge_share`].
-    pub(crate) fn share(&self) -> f64 {
-        edge_share(self.frame.v_len, self.v.unit, (self.s.big_units, self.input.k))
+    /// The part of the multiply-adds of a whole vector that the edge of this product takes, if its operands allow that.
+    pub(crate) fn edge_share(&self) -> f64 {
+        share_of_edge(self.frame.v_len, self.v.unit, (self.s.big_units, self.input.k))
     }
 
     /// Whether tiles of this kind have their vectors along the other side.

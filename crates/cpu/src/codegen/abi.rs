@@ -8,7 +8,7 @@ use std::mem::offset_of;
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct PanelArgs {
-    /// First element of the operand that is loaded as vectors.
+    /// First element of the operand that is loaded as vectors: for a [turned edge](crate::blueprint::edge) the other one than elsewhere.
     pub(crate) v: *const u8,
     /// First element of the operand that is broadcast.
     pub(crate) s: *const u8,
@@ -48,7 +48,7 @@ pub(crate) struct PanelArgs {
     pub(crate) flip: u64,
     /// Where a woven vector has its 16-bit numbers from: of two steps side by side, one of each by turns.
     pub(crate) weave: [u16; 32],
-    /// Mask of the valid lanes in the last vector along `v` (VEX widths; sign bits count).
+    /// Mask of the valid lanes in the last vector along `v` of these tiles (VEX widths; sign bits count).
     pub(crate) v_mask: [u32; 8],
 }
 

@@ -13,7 +13,7 @@ mod wanted;
 use crate::LINE;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
-use facts::{Facts, Family, OFTEN, PAGE, ROWS, SHORT};
+use facts::{Facts, Family, OFTEN, PAGE, ROWS, SHORT, STREAMS};
 use tiles::{best_tile, sets, streaming_tile};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::space::{BoundSpace, Point};
@@ -320,7 +320,9 @@ impl Choice {
         let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
         let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { few_columns } else { best_tile(f, v, s) };
         if v <= 2 * tile.0 * f.lanes {
-            return Self { tile, broadcast: false, v_block: ALL, ..common };
+            // What so many tiles read is copied, so that no vector lies in two lines or is masked.
+            let pack_v = pack_v || (s >= OFTEN * tile.1 && f.registers() > 16);
+            return Self { tile, pack_v, broadcast: false, v_block: ALL, ..common };
         }
         if f.k < 16 && axis == Axis::M {
             // What vectors are loaded from stays in the first-level cache while some columns are written.
@@ -332,7 +334,8 @@ impl Choice {
             // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns.
             return Self { tile: few_columns, v_block, s_block: 1024, broadcast: false, ..common };
         }
-        Self { tile, v_block: f.flat_block(axis, tile, pack_v), ..common }
+        let flat = Self { tile, v_block: f.flat_block(axis, tile, pack_v), ..common };
+        if !pack_v && f.outruns_prefetch(axis, tile) { Self { u: STREAMS, stream: false, ..flat } } else { flat }
     }
 
     /// A flat product that takes more than the second-level cache, where the next one is as slow as memory: non-temporal stores of C leave

@@ -3,7 +3,7 @@
 //! Rows and columns are those of the problem that the kernel solves, so that a feature means the same for both axes.
 
 use super::space::Description;
-use crate::blueprint::edge::edge_share;
+use crate::blueprint::edge::share_of_edge;
 use crate::scalar::Kind;
 use tilewright_core::feature::Feature;
 use tilewright_core::space::Values;
@@ -78,13 +78,12 @@ fn append(input: &GemmInput, values: [u32; NAMES.len()], out: &mut Vec<f32>) {
     let u = u.min(k);
     let (tiles_m, tiles_n) = (m.div_ceil(m_s), n.div_ceil(n_s));
     // Along vectors an edge costs a vector, or a part of it; across them tiles are balanced, so the smallest tile tells the loss.
-    let is_contiguous =
-        pack_b == 1 || if axis_n == 1 { !input.layout.a_transposed() } else { input.layout.b_transposed() };
-    let edge = if is_contiguous && Kind::of(input.dtype()) == Kind::Real {
-        edge_share(m as usize, lanes as usize, (n.div_ceil(tiles_n) as usize, input.k))
-    } else {
-        1.0
-    };
+    let (along_m, along_n) = (!input.layout.a_transposed(), input.layout.b_transposed());
+    let (along_v, along_s) = if axis_n == 1 { (along_n, along_m) } else { (along_m, along_n) };
+    let copies_on_the_way = pack_a == 1 && broadcasts == 0 && m_l == m_s && along_v;
+    let turns = Kind::of(input.dtype()) == Kind::Real && (along_s || pack_b == 1) && !copies_on_the_way;
+    let width = n.div_ceil(tiles_n) as usize;
+    let edge = if turns { share_of_edge(m as usize, lanes as usize, (width, input.k)) } else { 1.0 };
     let vectors_m = f64::from(m / lanes) + if m.is_multiple_of(lanes) { 0.0 } else { edge };
     let use_m = f64::from(m) / (vectors_m * f64::from(lanes));
     let use_n = f64::from(n) / f64::from(tiles_n * n_s);

@@ -167,12 +167,12 @@ impl<'a> Nest<'a> {
         let f = |x: usize| x.max(1) as f64;
         let lanes = b.vector.lanes();
         let v = b.v.start(part.v.end) - b.v.start(part.v.start);
-        // A turned edge takes a part of a vector.
-        let spared = if b.v.apart && part.v.end == b.v.tiles() { 1.0 - b.share() } else { 0.0 };
+        // A turned edge takes a part of a vector, and of a tile.
+        let spared = if b.v.apart && part.v.end == b.v.tiles() { 1.0 - b.edge_share() } else { 0.0 };
         let s = b.s.start(part.s.end) - b.s.start(part.s.start);
         let k = b.k.start(part.k.end).min(b.input.k) - b.k.start(part.k.start).min(b.input.k);
         let (vectors, columns, k) = (f(v.div_ceil(lanes)) - spared, f(s), f(k));
-        let (v_tiles, s_tiles, k_blocks) = (f(part.v.len()), f(part.s.len()), f(part.k.len()));
+        let (v_tiles, s_tiles, k_blocks) = (f(part.v.len()) - spared, f(part.s.len()), f(part.k.len()));
         let (v_blocks, s_blocks) = (f(part.v.len().div_ceil(b.v_block)), f(part.s.len().div_ceil(b.s_block)));
         Self {
             b,

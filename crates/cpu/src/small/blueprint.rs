@@ -73,6 +73,19 @@ pub(super) fn turns_edge_of(v_len: usize, lanes: usize, (s_len, k): (usize, usiz
     k >= TURNED_K && turns_edge(v_len, lanes, s_len)
 }
 
+/// Vectors of a tile of a turned edge, and sets of accumulators: of so many rows, beside so many vectors, with a reduction whose turns have
+/// `k_s` steps.
+pub(super) fn turned_tile((rows, units): (usize, usize), registers: usize, (k, k_s): (usize, usize)) -> (usize, usize) {
+    // As the space has it for other tiles.
+    let fits = |vectors: usize, sets: usize| vectors * rows * sets + (vectors.min(rows) + 1).max(4) <= registers;
+    let vectors = (1..=units.min(4)).rev().find(|vectors| fits(*vectors, 1)).unwrap_or(1);
+    let deals = |sets: &usize| {
+        let busy = sets * vectors * rows <= CHAINS;
+        busy && *sets <= k && k_s.is_multiple_of(*sets) && fits(vectors, *sets)
+    };
+    (vectors, [4, 2].into_iter().find(deals).unwrap_or(1))
+}
+
 impl Blueprint {
     /// Derives the values; the configuration must be legal for the input.
     pub(super) fn new(input: GemmInput, config: Config, evex: bool) -> Self {
@@ -81,7 +94,7 @@ impl Blueprint {
         let is_contiguous = blueprint.s_along == blueprint.es() && !blueprint.packs();
         if is_contiguous && turns_edge_of(v.extent, v.unit, (s.extent, blueprint.k)) {
             blueprint.edge = Some(Box::new(blueprint.turned()));
-            blueprint.v = v.apart(blueprint.config.vectors);
+            blueprint.v = v.with_edge(blueprint.config.vectors);
         }
         blueprint
     }
@@ -90,17 +103,13 @@ impl Blueprint {
     fn turned(&self) -> Self {
         let (rows, mut input, config) = (self.v.tail(), self.input.clone(), &self.config);
         *(if self.swapped { &mut input.n } else { &mut input.m }) = rows;
-        let most = (self.isa.registers() - 4) / rows;
-        let vectors = self.s.extent.div_ceil(self.v.unit).min(4).min(most);
-        let deals = |sets: &usize| {
-            let registers = sets * vectors * rows + 4;
-            sets * vectors * rows <= CHAINS && registers <= self.isa.registers() && config.k_s.is_multiple_of(*sets)
-        };
+        let units = self.s.extent.div_ceil(self.v.unit);
+        let (vectors, k_l) = turned_tile((rows, units), self.isa.registers(), (self.k, config.k_s));
         let config = Config {
             axis: if self.swapped { Axis::M } else { Axis::N },
             vectors,
             n_s: rows,
-            k_l: [4, 2].into_iter().filter(|sets| *sets <= self.k).find(deals).unwrap_or(1),
+            k_l,
             broadcast: false,
             prefetch: false,
             ..config.clone()

@@ -4,7 +4,7 @@
 //! two units for multiply-adds and two for loads; figures are those of such cores. Unrolling made no difference there beyond a few
 //! steps, so that it is not a part of it.
 
-use super::blueprint::turns_edge_of;
+use super::blueprint::{turned_tile, turns_edge_of};
 use super::space::{BROADCAST_TILE, VECTOR_TILE};
 use crate::LINE;
 use crate::split::{KINDS, Split};
@@ -198,7 +198,9 @@ impl Shape {
             return self.whole_cycles(t);
         }
         let edge = rows % t.lanes;
-        let turned = Tiling { along_n: !t.along_n, n_s: edge, vectors: columns.div_ceil(t.lanes).min(4), ..*t };
+        let registers = if self.vec_max >= LINE { 32 } else { 16 };
+        let (vectors, k_l) = turned_tile((edge, columns.div_ceil(t.lanes)), registers, (self.k, UNROLLED as usize));
+        let turned = Tiling { along_n: !t.along_n, n_s: edge, vectors, k_l, ..*t };
         self.with_rows(t.along_n, rows - edge).whole_cycles(t) + self.with_rows(t.along_n, edge).whole_cycles(&turned)
     }
 

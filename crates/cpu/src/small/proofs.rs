@@ -8,7 +8,7 @@ use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, Batch, C, Gemm, GemmInput, Layout, ScalarClass};
 
-use super::blueprint::Blueprint;
+use super::blueprint::{Blueprint, turned_tile};
 use super::code::{Code, Operands};
 use super::host::{bits, constants};
 use super::routine::{Constants, assemble};
@@ -153,9 +153,12 @@ proptest! {
     }
 
     #[test]
-    fn edges_are_turned(input in inputs(), wide in any::<bool>(), edge in 1usize..3, seed in any::<u64>()) {
-        let (m, n) = (16 * (1 + input.m % 2) + edge, 16 * (1 + input.n % 2) + edge);
+    fn edges_are_turned(input in inputs(), wide in any::<bool>(), edge in 1usize..9, seed in any::<u64>()) {
+        let (m, n) = (16 * (1 + input.m % 2) + edge, 40 + input.n);
+        let (m, n) = if seed & 8 == 0 { (m, n) } else { (n, m) };
+        let gaps = [0, 1, 2].map(|i| (seed >> i & 1) as usize);
         let mut edged = GemmInput::new(m, n, input.k + 6, input.dtype(), Layout::Nt);
+        (edged.lda, edged.ldb, edged.ldc) = (edged.lda + gaps[0], edged.ldb + gaps[1], edged.ldc + gaps[2]);
         (edged.alpha, edged.beta, edged.align) = (input.alpha, input.beta, 16);
         edged.batch = Batch::tight(input.batch.count, &edged);
         let device = device(if wide { 64 } else { 32 }, 1);
@@ -245,3 +248,18 @@ fn lines_of_c_are_prefetched_a_tile_ahead() {
 }
 
 const LINE: u64 = crate::LINE as u64;
+
+#[test]
+fn tiles_of_turned_edges_fit_the_registers() {
+    for ((rows, units), (registers, k)) in (1..=8)
+        .flat_map(|rows| (1..=6).map(move |units| (rows, units)))
+        .flat_map(|at| [(16, 6), (32, 40)].map(|of| (at, of)))
+    {
+        let (vectors, sets) = turned_tile((rows, units), registers, (k, 4));
+        assert!((1..=units.min(4)).contains(&vectors), "{rows} {units} {registers}");
+        assert!(vectors * rows * sets + (vectors.min(rows) + 1).max(4) <= registers, "{rows} {units} {registers}");
+    }
+    // One row beside a vector of columns is a single chain, whose latency sets of accumulators hide.
+    assert_eq!(turned_tile((1, 1), 32, (40, 4)), (1, 4));
+    assert_eq!(turned_tile((7, 4), 32, (40, 4)), (3, 1));
+}

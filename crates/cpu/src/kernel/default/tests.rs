@@ -399,3 +399,23 @@ fn threads_share_what_few_steps_write() {
     assert!(!is_little(509, 511, 1) && !is_little(400, 400, 1));
     assert!(is_little(100, 100, 1) && is_little(64, 64, 64));
 }
+
+#[test]
+fn half_of_the_steps_are_read_at_a_time_where_vectors_come_from_many_places_far_away() {
+    let steps = |m, n, k, dtype, layout| {
+        let choice = Choice::of(&Facts::of(&waiting(1), &GemmInput::new(m, n, k, dtype, layout)));
+        (choice.axis, choice.u.min(k))
+    };
+    assert_eq!(steps(9, 6000, 60, DType::F64, Layout::Nt), (Axis::N, STREAMS));
+    assert_eq!(steps(12_000, 9, 60, DType::F32, Layout::Nn), (Axis::M, STREAMS));
+    // Vectors that stay near, few steps, and two tiles that read the same vectors.
+    assert_eq!(steps(9, 3000, 60, DType::F64, Layout::Nt), (Axis::N, 60));
+    assert_eq!(steps(9, 9000, 40, DType::F64, Layout::Nt), (Axis::N, 40));
+    assert_eq!(steps(20, 50_000, 60, DType::F32, Layout::Tt), (Axis::N, 60));
+}
+
+#[test]
+fn doubles_are_not_transposed_for_one_row_beside_whole_vectors() {
+    let axis = |dtype| Choice::of(&Facts::of(&waiting(1), &GemmInput::new(17, 8191, 31, dtype, Layout::Nt))).axis;
+    assert_eq!([axis(DType::F64), axis(DType::F32)], [Axis::M, Axis::N]);
+}
