@@ -415,7 +415,7 @@ fn half_of_the_steps_are_read_at_a_time_where_vectors_come_from_many_places_far_
 }
 
 #[test]
-fn doubles_are_not_transposed_for_one_row_beside_whole_vectors() {
-    let axis = |dtype| Choice::of(&Facts::of(&waiting(1), &GemmInput::new(17, 8191, 31, dtype, Layout::Nt))).axis;
-    assert_eq!([axis(DType::F64), axis(DType::F32)], [Axis::M, Axis::N]);
+fn doubles_far_away_are_not_transposed_for_one_row_beside_whole_vectors() {
+    let axis = |n, dtype| Choice::of(&Facts::of(&waiting(1), &GemmInput::new(17, n, 31, dtype, Layout::Nt))).axis;
+    assert_eq!([axis(8191, DType::F64), axis(8191, DType::F32), axis(3000, DType::F64)], [Axis::M, Axis::N, Axis::N]);
 }
