@@ -103,10 +103,9 @@ impl Blueprint {
             input,
         };
         if blueprint.turns_edge() {
-            // Where one block has all tiles, it has the edge too.
-            let has_all = blueprint.v.with_edge(vectors).tiles() <= blueprint.v_block + 1;
             blueprint.v = blueprint.v.with_edge(vectors);
-            blueprint.v_block += usize::from(has_all);
+            // A block that the other tiles fill takes the edge too: a second block would mean a second pass over `s`.
+            blueprint.v_block += usize::from(blueprint.v.tiles() == blueprint.v_block + 1);
         }
         blueprint
     }

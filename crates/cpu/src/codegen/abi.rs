@@ -8,7 +8,8 @@ use std::mem::offset_of;
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct PanelArgs {
-    /// First element of the operand that is loaded as vectors: for a [turned edge](crate::blueprint::edge) the other one than elsewhere.
+    /// First element of the operand that is loaded as vectors. In the tile of a [turned edge](crate::blueprint::edge) that is the operand which
+    /// other tiles broadcast.
     pub(crate) v: *const u8,
     /// First element of the operand that is broadcast.
     pub(crate) s: *const u8,
