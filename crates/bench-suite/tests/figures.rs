@@ -2,7 +2,8 @@
 //!
 //! Figures stand between `<!-- figures: FILE#POINTER -->` and `<!-- end of figures -->`: FILE lies below `records`, POINTER is a JSON pointer
 //! to the part of it that holds them; there may be several, with spaces between them. A later directive within holds for the lines that
-//! follow it. What stands in backticks or in a block of code is a setting and no figure. Anywhere else a README has no decimal fractions, percentages and times.
+//! follow it. `<!-- rows: FILE FILE -->` begins a table of comparisons instead, one record a row: the last two cells are its mean ratio and
+//! its worst. What stands in backticks or in a block of code is a setting and no figure. Anywhere else a README has no decimal fractions, percentages and times.
 
 use serde_json::Value;
 use std::fs;
@@ -122,9 +123,36 @@ fn part(place: &str) -> Result<Vec<f64>, String> {
     Ok(out)
 }
 
+/// The figures of a comparison that stand in a row: the mean ratio and the worst.
+fn ratios(file: &str) -> Result<[f64; 2], String> {
+    let text = fs::read_to_string(root().join("crates/bench-suite/records").join(file)).map_err(|e| format!("{file}: {e}"))?;
+    let record: Value = serde_json::from_str(&text).map_err(|e| format!("{file}: {e}"))?;
+    let one = |name: &str| {
+        let all = record.pointer("/runs/0/report").and_then(|report| report.get(name)).and_then(Value::as_f64);
+        all.ok_or_else(|| format!("{file} has no {name}"))
+    };
+    Ok([one("geomean_ratio")?, one("worst_ratio")?])
+}
+
+/// What is wrong with a row of a table whose next record is this one.
+fn row_fault(line: &str, next: Option<&str>) -> Option<String> {
+    let Some(file) = next else { return Some("there is no record for this row".to_owned()) };
+    let cells: Vec<Vec<Figure>> = line.trim_matches([' ', '|']).split('|').skip(1).map(figures).collect();
+    match (ratios(file), &cells[..]) {
+        (Err(fault), _) => Some(fault),
+        (Ok(recorded), [mean, worst]) => {
+            let is = |cell: &[Figure], recorded| matches!(cell, [figure] if figure.is(recorded));
+            let holds = is(mean, recorded[0]) && is(worst, recorded[1]);
+            (!holds).then(|| format!("{file} has {:.4} and {:.4}", recorded[0], recorded[1]))
+        }
+        _ => Some("a row has a name, the mean ratio and the worst".to_owned()),
+    }
+}
+
 /// What is wrong with the figures of a README.
 fn faults(text: &str) -> Vec<String> {
     let (mut out, mut known, mut is_code) = (Vec::new(), None::<Vec<f64>>, false);
+    let mut rows = None::<std::str::SplitWhitespace<'_>>;
     for (at, line) in text.lines().enumerate() {
         let at = at + 1;
         if line.starts_with("```") {
@@ -132,8 +160,13 @@ fn faults(text: &str) -> Vec<String> {
         } else if is_code {
         } else if let Some(place) = line.trim().strip_prefix("<!-- figures: ").and_then(|l| l.strip_suffix(" -->")) {
             known = recorded(place).map_err(|fault| out.push(format!("line {at}: {fault}"))).ok().or(Some(Vec::new()));
+        } else if let Some(files) = line.trim().strip_prefix("<!-- rows: ").and_then(|l| l.strip_suffix(" -->")) {
+            rows = Some(files.split_whitespace());
         } else if line.trim() == "<!-- end of figures -->" {
-            known = None;
+            out.extend(rows.iter_mut().flatten().map(|file| format!("line {at}: {file} has no row")));
+            (known, rows) = (None, None);
+        } else if let Some(files) = rows.as_mut().filter(|_| !figures(line).is_empty()) {
+            out.extend(row_fault(line, files.next()).map(|fault| format!("line {at}: {fault}")));
         } else {
             for figure in figures(line) {
                 match &known {
@@ -186,4 +219,19 @@ fn a_figure_that_differs_from_its_record_is_a_fault() {
     assert_eq!(with("gemm has 116,929"), ["line 2: 116,929 is not in the record"]);
     assert_eq!(faults("half of it: 0.51"), ["line 1: 0.51 stands outside of `<!-- figures: RECORD -->`"]);
     assert!(faults("<!-- figures: none.json -->\n0.51")[0].starts_with("line 1: none.json"));
+}
+
+#[test]
+fn a_row_has_the_figures_of_its_own_record() {
+    let [first, second] = ["2026-11-23-isaac-table5-f32-1t.json", "2026-11-23-isaac-table5-f32-2t.json"];
+    let with = |rows: &str| {
+        let files = format!("cpu-epyc-family26-model2/{first} cpu-epyc-family26-model2/{second}");
+        faults(&format!("<!-- rows: {files} -->\n| | mean | worst |\n|---|---|---|\n{rows}\n<!-- end of figures -->\n")).len()
+    };
+    assert_eq!(with("| a | 1.58 | 0.90 |\n| b | 1.60 | 0.94 |"), 0);
+    // Of the other record, without a row, with a row too many, and with another number rounded.
+    assert_eq!(with("| b | 1.60 | 0.94 |\n| a | 1.58 | 0.90 |"), 2);
+    assert_eq!(with("| a | 1.58 | 0.90 |"), 1);
+    assert_eq!(with("| a | 1.58 | 0.90 |\n| b | 1.60 | 0.94 |\n| c | 1.60 | 0.94 |"), 1);
+    assert_eq!(with("| a | 1.57 | 0.90 |\n| b | 1.60 | 0.93 |"), 2);
 }

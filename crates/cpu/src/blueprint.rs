@@ -104,8 +104,9 @@ impl Blueprint {
         };
         if blueprint.turns_edge() {
             blueprint.v = blueprint.v.with_edge(vectors);
-            // A block that the other tiles fill takes the edge too: a second block would mean a second pass over `s`.
-            blueprint.v_block += usize::from(blueprint.v.tiles() == blueprint.v_block + 1);
+            // A block that a thread's other tiles fill takes the edge too: a second block would mean a second pass over `s`.
+            let most = blueprint.v.tiles().div_ceil(blueprint.v_threads);
+            blueprint.v_block += usize::from(most == blueprint.v_block + 1);
         }
         blueprint
     }
@@ -215,11 +216,12 @@ impl Blueprint {
         self.threads() * (self.v_buffer() + self.s_buffer()) + self.config.k_g as usize * self.slice_bytes()
     }
 
-    /// Blocks of k in `range` tiles of a cache block of `v`.
+    /// Cache blocks of a part, in tiles of `v`.
     pub(crate) fn v_blocks(&self, part: &Part) -> impl Iterator<Item = Range<usize>> + use<> {
         pieces(part.v.clone(), self.v_block)
     }
 
+    /// The same in tiles of `s`.
     pub(crate) fn s_blocks(&self, part: &Part) -> impl Iterator<Item = Range<usize>> + use<> {
         pieces(part.s.clone(), self.s_block)
     }

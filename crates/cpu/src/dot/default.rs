@@ -18,7 +18,8 @@ const LONG: usize = 64;
 const VERY_LONG: usize = 1000;
 const LITTLE: usize = 32;
 
-/// Sizes of the second-level cache beyond which operands come from far, where the last-level cache takes as long as memory.
+/// Sizes of the second-level cache beyond which operands come from far where the last-level cache takes as long as memory; where it does not,
+/// those up to which they are near in any case.
 const NEAR: usize = 3;
 
 /// Elements of C up to which operands may also come from the last-level cache each time, where vectors are less than a line.
@@ -159,9 +160,9 @@ impl Facts {
         let (short, long) = (self.short(), self.long());
         let is_very_long = long <= LITTLE && self.k >= VERY_LONG;
         let is_as_fast = short == 1 || short * self.es <= AS_FAST;
-        let is_far = self.is_far() && !self.waits_for_l3();
+        let is_in_memory = self.is_far() && !self.waits_for_l3();
         if self.packs {
-            return self.is_line() && is_far && is_as_fast;
+            return self.is_line() && is_in_memory && is_as_fast;
         }
         if !self.is_line() {
             let bytes = self.rows(short + long);
@@ -171,7 +172,7 @@ impl Facts {
         }
         let is_enough = self.k >= (self.lanes / 2).max(self.lanes * (short - 1));
         let few = is_thin(short, self.lanes) && is_enough && (long > LITTLE || self.k >= LONG);
-        if is_far { few && is_as_fast } else { few || (is_very_long && !self.is_far()) }
+        if is_in_memory { few && is_as_fast } else { few || (is_very_long && !self.is_far()) }
     }
 }
 

@@ -442,16 +442,16 @@ impl<'a, I: Invoke> Worker<'a, I> {
         self.args.c = self.c.wrapping_add(v_at * self.c_v + s_at * self.c_s);
     }
 
-    /// Sets the steps from tile to tile of a run whose tiles are `units` elements wide.
-    fn step(&mut self, units: usize, depth: usize) {
+    /// Sets the steps from tile to tile of a run whose tiles are `width` elements wide.
+    fn step(&mut self, width: usize, depth: usize) {
         let b = &self.compiled.blueprint;
-        let width = |packed: bool, operand: Operand, head: usize| {
-            (units * if packed { (head + depth) * self.es } else { b.along_bytes(operand) }) as isize
+        let panel = |packed: bool, operand: Operand, head: usize| {
+            (width * if packed { (head + depth) * self.es } else { b.along_bytes(operand) }) as isize
         };
         (self.args.v_step, self.args.s_step, self.args.c_step) = if b.keeps_v() {
-            (0, width(b.pack_s, b.frame.s, 0), (units * self.c_s) as isize)
+            (0, panel(b.pack_s, b.frame.s, 0), (width * self.c_s) as isize)
         } else {
-            (width(b.pack_v, b.frame.v, b.numbers.head()), 0, (units * self.c_v) as isize)
+            (panel(b.pack_v, b.frame.v, b.numbers.head()), 0, (width * self.c_v) as isize)
         };
     }
 }

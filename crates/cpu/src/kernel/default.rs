@@ -2,7 +2,7 @@
 //!
 //! Products fall into five families by what bounds them. A *large* one reads each panel many times: both operands are packed, a
 //! block of the one that vectors run along stays in the second-level cache and a panel of the other in the first. Of a *skinny* one the
-//! long operand is read a few times only, so that a copy does not pay: it streams past the short one from where it lies. A *deep*
+//! long operand is read a few times only, so that a copy seldom pays: it streams past the short one, mostly from where it lies. A *deep*
 //! one has little of anything but its reduction, a *flat* one is bounded by the writing of C, and a *medium* one lies in the caches
 //! as it is, mostly.
 
@@ -19,8 +19,8 @@ use tilewright_core::device::DeviceSpec;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::GemmInput;
 
-/// Preferred values per parameter, best first; the first combination that is legal is taken, parameters in the order of
-/// the space, so that a parameter gives way only to rules that earlier choices have not settled.
+/// Preferred values per parameter, best first; the first combination that is legal is taken, depth first in the order of the space: where
+/// a rule forbids a combination, its later parameters give way before its earlier ones.
 pub(super) fn default_point(device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
     let choice = Choice::of(&Facts::of(device, input));
     space.preferred_point(|param| choice.wanted(param))
@@ -53,13 +53,11 @@ struct Choice {
     is_little: bool,
 }
 
-/// The dimension that threads divide.
+/// The dimensions that threads divide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Threads {
-    /// The one along vectors.
-    Vectors,
-    /// The one across them.
-    Across,
+    /// The one along vectors among so many, the one across them among the others.
+    Grid(usize),
     Reduction,
 }
 
@@ -76,12 +74,13 @@ impl Choice {
             Family::Flat => Self::flat(f),
         };
         let (v, s) = f.sides(choice.axis);
+        let threads = if f.family() == Family::Deep { Threads::Reduction } else { f.grid(v, s) };
         // Lines are taken apart to be written to columns of two or three elements, which takes as long as what little is multiplied.
         let is_short = choice.axis == Axis::N && (2..=3).contains(&s) && v > f.lanes;
         let is_taken_apart = f.in_place && is_short && f.k < 16;
         let vec = if is_taken_apart { f.vec(v).min(LINE / 2) } else { f.vec(v) };
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
-        Self { vec, k_l: sets(chains), is_little: f.is_little(), ..choice }
+        Self { vec, k_l: sets(chains), threads, is_little: f.is_little(), ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.
@@ -108,7 +107,7 @@ impl Choice {
             k_s: 4,
             stream: false,
             prefetch: if f.is_near() { 0 } else { 8 },
-            threads: if f.m >= f.n { Threads::Vectors } else { Threads::Across },
+            threads: Threads::Grid(1),
             is_little: false,
         }
     }
@@ -120,8 +119,7 @@ impl Choice {
         // The side that vectors run along is the long one, unless that is read along k.
         let axis = if tall != along_k { Axis::M } else { Axis::N };
         let short = f.m.min(f.n);
-        let threads = if along_k { Threads::Across } else { Threads::Vectors };
-        let common = Self { axis, threads, ..Self::large(f) };
+        let common = Self { axis, ..Self::large(f) };
         if along_k {
             // As few rows at once as a processor follows by itself, from end to end.
             let (_, rows) = f.side_by_side(axis, (1, ROWS));
@@ -135,10 +133,10 @@ impl Choice {
             let u = if stays { ALL } else { f.l2 / 2 / (short * f.es) };
             return Self { tile, pack_v, pack_s: false, u, v_block: 256, k_s: 8, prefetch, ..common };
         }
-        // So few columns that a tile has all of them take wider tiles along vectors.
         if f.group > 1 && short > 6 {
             return common.woven(f, short);
         }
+        // So few columns that a tile has all of them take wider tiles along vectors.
         let tile = streaming_tile(f, short);
         let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
         plain.streaming(f, short)
@@ -161,8 +159,6 @@ impl Choice {
     /// A long operand whose steps of k lie one after the other, beside a short one that stays.
     fn streaming(self, f: &Facts, short: usize) -> Self {
         let (axis, tile, plain) = (self.axis, self.tile, self);
-        // How many tiles across make a copy pay: lines of far memory come sooner for it, which takes them in order, than for real tiles whose
-        // vectors are half a line.
         let is_far = f.bytes() > f.l3.min(SHARED_BY_FEW) / 2;
         let is_narrow = f.is_narrow();
         let (long, _) = f.sides(axis);
@@ -175,17 +171,17 @@ impl Choice {
             // There is enough to do with a complex element to fetch it for each tile across, some pages of all steps at a time.
             return Self { tile: WIDE_COMPLEX, pack_v: false, u: 96, v_block: 256, k_s: 8, ..plain };
         }
+        // Tiles across that make a copy pay: fewer where memory is far and vectors are half a line, whose tiles wait for both halves, while a
+        // copy takes lines in order.
         let tiles = if is_far && is_narrow && f.parts == 1 { 2 } else { 3 };
         if short > tiles * tile.1 {
-            // Used often enough for a copy, which the first tile of each panel makes on its way. Where a line holds few elements, it takes
-            // long to come for what is done with it, and some lines that follow each other are copied at a time.
+            // Used often enough for a copy, which the first tile of each panel makes on its way. Elements of 16 bytes are few in a line, which
+            // takes long to come for what is done with it: some lines that follow each other are copied at a time.
             let copied = Self { u: 256, ..plain };
-            let few = LINE / f.es <= 4;
-            return if few { Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied } } else { copied };
+            return if f.es == 16 { Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied } } else { copied };
         }
         if !is_far {
-            // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
-            // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
+            // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
             let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
             let thrashes = f.thrashes_tlb(axis);
             if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
@@ -212,9 +208,10 @@ impl Choice {
         Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
     }
 
-    /// Steps of k that are read side by side from a last-level cache.
+    /// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes.
     fn near_steps(&self, short: usize) -> usize {
         match self.axis {
+            // C is transposed behind each block of them.
             Axis::N => 128,
             Axis::M if short > 2 * ROWS => 64,
             Axis::M => 32,
@@ -231,26 +228,26 @@ impl Choice {
         };
         let (v, s) = f.sides(axis);
         let tile = f.side_by_side(axis, best_tile(f, v, s));
-        let is_near = f.bytes() <= f.l2;
-        let u = f.deep_steps(axis, tile, is_near);
-        let prefetch = if is_near { 0 } else { 32 };
+        let fits_l2 = f.bytes() <= f.l2;
+        let u = f.deep_steps(axis, tile, fits_l2);
+        let prefetch = if fits_l2 { 0 } else { 32 };
         // Weaving takes registers that the widest tiles have not.
         let is_woven = f.is_woven(axis);
         let tile = if is_woven && tile.0 > 1 { (2, tile.1.min(WOVEN.1)) } else { tile };
         let pack_v = !(f.is_loaded(axis) || is_woven);
         let (v_block, s_block) = (tile.0 * f.lanes, s.next_power_of_two());
-        let common = Self { axis, tile, pack_v, pack_s: false, s_block, threads: Threads::Reduction, ..Self::large(f) };
-        let shares_lines = !(v_block * f.es).is_multiple_of(LINE) || !f.pitch_a.is_multiple_of(LINE);
-        if axis == Axis::M && f.in_place && !pack_v && f.is_narrow() && v > v_block && shares_lines {
+        let common = Self { axis, tile, pack_v, pack_s: false, s_block, ..Self::large(f) };
+        let pitch = [f.pitch_a, f.pitch_b][usize::from(axis == Axis::N)];
+        let is_whole = (v_block * f.es).is_multiple_of(LINE) && pitch.is_multiple_of(LINE);
+        let shares_lines = !pack_v && v > v_block && !is_whole;
+        if axis == Axis::M && f.is_narrow() && shares_lines {
             // Panels would read parts of lines, the rest of which is the next panel's: columns of A are read from end to end instead, about as
             // many as the first-level cache holds. Prefetches pay where they come from memory, unless columns of B are read as well.
             let u = (3 * f.l1 / 2 / (v * f.es)).min(96);
             let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
             return Self { broadcast: true, u, v_block: ALL, prefetch, ..common };
         }
-        let pitch = [f.pitch_a, f.pitch_b][usize::from(axis == Axis::N)];
-        let parts_of_lines = v > v_block && !pitch.is_multiple_of(LINE);
-        if f.es == 8 && f.parts == 1 && !f.is_narrow() && !f.waits_for_l3() && !pack_v && parts_of_lines {
+        if f.es == 8 && f.parts == 1 && !f.is_narrow() && !f.waits_for_l3() && shares_lines {
             // The same of numbers of 8 bytes where vectors are lines: all panels are read side by side, and shared lines are still near.
             return Self { broadcast: true, u, v_block: ALL, prefetch, ..common };
         }
@@ -278,8 +275,7 @@ impl Choice {
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
         let pack_s = f.thrashes_tlb(axis);
-        let threads = if v >= s { Threads::Vectors } else { Threads::Across };
-        let common = Self { axis, tile, threads, prefetch: 0, ..Self::large(f) };
+        let common = Self { axis, tile, prefetch: 0, ..Self::large(f) };
         let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };
         // Pages of a long operand fall where they will, so that a good part of the second-level cache does not hold all of it.
         if f.waits_for_l3() && !pack_v && s <= SHORT && 3 * v * f.k * f.es > 2 * f.l2 {
@@ -290,19 +286,18 @@ impl Choice {
 
     /// C is written once: column by column unless there are few steps and it stays near, and around the caches where it does not fit them
     /// (see [`Self::around_caches`] for a slow one) and each vector fills a line: halves of lines, in columns that lie pages apart, leave a
-    /// processor's buffers before the other half comes.
+    /// processor's buffers before the other half comes. Where the widest vectors are half a line, a C beyond the caches is written as that of
+    /// a large product.
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let (v, s) = f.sides(axis);
-        let threads = if v >= s { Threads::Vectors } else { Threads::Across };
-        let u = f.k.next_power_of_two();
-        let common = Self { axis, u, k_s: 8, prefetch: 0, threads, ..Self::large(f) };
+        let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, ..Self::large(f) };
         let bytes = f.m * f.n * f.out;
         let is_far = bytes > f.l3.min(8 * f.l2 / f.parts);
         if is_far && axis == Axis::M && f.is_narrow() {
-            return Self { u, threads, ..Self::large(f) };
+            return Self::large(f);
         }
-        if is_far && f.writes_only && f.aligned && axis == Axis::M {
+        if is_far && f.writes_lines(axis) {
             let v_block = 2 * f.lanes;
             return Self {
                 tile: (2, if f.parts == 1 { 7 } else { 6 }),
@@ -317,25 +312,32 @@ impl Choice {
         let pack_v = !f.is_loaded(axis);
         let common = Self { pack_v, pack_s: f.thrashes_tlb(axis), k_s: 4, ..common }.around_caches(f);
         // Few columns at once, where all that is done is to write them.
+        let only_writes = f.k < 16 && axis == Axis::M && v > f.lanes;
         let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
-        let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { few_columns } else { best_tile(f, v, s) };
+        let tile = if only_writes { few_columns } else { best_tile(f, v, s) };
         if v <= 2 * tile.0 * f.lanes {
             // What so many tiles read is copied, so that no vector lies in two lines or is masked.
             let pack_v = pack_v || (s >= OFTEN * tile.1 && f.registers() > 16);
             return Self { tile, pack_v, broadcast: false, v_block: ALL, ..common };
         }
-        if f.k < 16 && axis == Axis::M {
+        if only_writes {
             // What vectors are loaded from stays in the first-level cache while some columns are written.
             let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
-            let is_apart = f.columns_share_a_set() || 4 * bytes > f.l3;
-            if f.is_narrow() || f.waits_for_l3() || is_apart {
-                return Self { tile: few_columns, v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
-            }
-            // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns.
-            return Self { tile: few_columns, v_block, s_block: 1024, broadcast: false, ..common };
+            // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns, unless these are
+            // written from end to end.
+            let broadcast = f.is_narrow() || f.waits_for_l3() || f.columns_share_a_set() || 4 * bytes > f.l3;
+            let s_block = match broadcast {
+                false => 1024,
+                true if v > v_block => 64,
+                true => 512,
+            };
+            return Self { tile, v_block, s_block, broadcast, ..common };
         }
         let flat = Self { tile, v_block: f.flat_block(axis, tile, pack_v), ..common };
-        if !pack_v && f.outruns_prefetch(axis, tile) { Self { u: STREAMS, stream: false, ..flat } } else { flat }
+        if !pack_v && f.outruns_prefetch(axis, tile) {
+            return Self { u: STREAMS, stream: false, pack_s: f.thrashes_tlb(axis), ..flat };
+        }
+        flat
     }
 
     /// A flat product that takes more than the second-level cache, where the next one is as slow as memory: non-temporal stores of C leave
@@ -345,7 +347,7 @@ impl Choice {
     fn around_caches(self, f: &Facts) -> Self {
         let (v, s) = f.sides(self.axis);
         let is_worth_it = f.k * f.es >= if self.pack_v || v <= s { 96 } else { 256 };
-        let is_written = f.writes_only && f.aligned && f.in_place && self.axis == Axis::M && v >= f.lanes;
+        let is_written = f.in_place && f.writes_lines(self.axis);
         if !(is_written && is_worth_it && f.waits_for_l3() && 4 * f.bytes() / f.threads > 5 * f.l2) {
             return self;
         }

@@ -78,8 +78,12 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         Kind::Complex => (COMPLEX_TILE, "2 * n_s", 1),
         Kind::Narrow => (VECTOR_TILE, "n_s", 2),
     };
+    // Multiply-adds that are few, each of which takes several steps of narrow operands.
+    let few = if kind == Kind::Narrow { "1000000 * group" } else { "1000000" };
     // Steps of the reduction that a block has.
     let steps = if kind == Kind::Narrow { "u * group" } else { "u" };
+    // Narrow results may be summed in full even where the reduction is not divided.
+    let sums = if kind == Kind::Narrow { "" } else { "k_g == 1 or " };
     let builder = ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
         .param(Param::ints("vec", [16, 32, 64]))
@@ -146,7 +150,7 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .rule(
             "idle_threads",
             Guideline,
-            "2 * t > threads or m * n * k <= 1000000",
+            &format!("2 * t > threads or m * n * k <= {few}"),
             "only small inputs are better off on fewer threads",
         )
         .rule("grid_of_threads", Implementation, "t % (t_m * k_g) == 0", "the threads that m and k leave divide n")
@@ -215,6 +219,12 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
             Implementation,
             "64 * max(lda, ldb, ldc) * element < 2 ** 31",
             "distances within a tile are 31-bit displacements",
+        )
+        .rule(
+            "addresses_of_sums",
+            Implementation,
+            &format!("{sums}64 * (rows + 64) * element < 2 ** 31"),
+            "so are those within a tile of partial sums, whose columns have all rows",
         )
         .build()
 }

@@ -19,9 +19,10 @@ const ISSUED: f64 = 5.0;
 const LATENCY: f64 = 4.0;
 /// Instructions that a core looks ahead: so much of the next tile runs beside the end of this one.
 const AHEAD: f64 = 100.0;
-/// Steps of k that follow each other without a jump, and instructions from which on tiles share their code: what a core keeps of decoded
-/// instructions is soon exceeded by more, and by the products of a batch each time.
+/// Steps of k that follow each other without a jump.
 const UNROLLED: i64 = 4;
+/// Instructions from which on tiles share their code: what a core keeps of decoded instructions is soon exceeded by more, and by the products
+/// of a batch each time.
 const SHARED: f64 = 400.0;
 /// Instructions of transposing a vector of a step.
 const GATHERED: f64 = 7.0;
@@ -29,8 +30,8 @@ const GATHERED: f64 = 7.0;
 const TILE: f64 = 4.0;
 /// Cycles until what was written to a panel can be loaded from it.
 const PANEL: f64 = 20.0;
-/// Cycles of a vector that a panel of half the first-level cache or more takes beside: written to the second-level one, and read again. Of a
-/// line, with a panel and what it is made of in more than that cache.
+/// Cycles more of each vector of a panel that takes, with what it is made of, half of the first-level cache or more: it is written to the
+/// second-level one, and read again. Of a vector that is a line, where the two take all of that cache.
 const FAR: f64 = 1.0;
 const FAR_LINE: f64 = 2.0;
 /// Cycles for which a vector that lies in two lines holds the others up, on a core whose vectors are half a line.

@@ -1,6 +1,6 @@
 //! What a choice depends on, and the family of a product.
 
-use super::ALL;
+use super::{ALL, Threads};
 use super::tiles::{best_tile, tile_cycles};
 use crate::LINE;
 use crate::blueprint::FAR_BYTES;
@@ -45,7 +45,7 @@ pub(super) struct Facts {
     pub(super) out: usize,
     /// Whether operands can be read where they lie, whatever their layout: narrow ones are converted or woven when they are packed.
     pub(super) in_place: bool,
-    /// Steps of the reduction that are multiplied at a time.
+    /// Steps of the reduction that the instructions for narrow operands multiply at a time; 1 without them.
     pub(super) group: usize,
     /// Whether there is code that weaves vectors as it loads them, and all pairs of steps are there.
     weaves: bool,
@@ -107,7 +107,7 @@ impl Facts {
         self.weaves && self.is_contiguous(axis)
     }
 
-    /// Bytes of all operands.
+    /// Bytes of the operands of a product.
     pub(super) fn bytes(&self) -> usize {
         (self.m * self.n + (self.m + self.n) * self.k) * self.es
     }
@@ -115,6 +115,18 @@ impl Facts {
     /// Whether a good part of the operands stays in the second-level cache.
     pub(super) fn is_near(&self) -> bool {
         self.bytes() * self.parts <= 3 * self.l2
+    }
+
+    /// Whether C is written only, by vectors that are aligned and the widest there are.
+    pub(super) fn writes_lines(&self, axis: Axis) -> bool {
+        self.writes_only && self.aligned && axis == Axis::M && self.m >= self.lanes
+    }
+
+    /// Threads along vectors, such that parts of C are about as wide as they are tall: each thread reads, and perhaps copies, what it needs of
+    /// A and of B.
+    pub(super) fn grid(&self, v: usize, s: usize) -> Threads {
+        let along = (self.threads as f64 * v as f64 / s as f64).sqrt();
+        Threads::Grid(if v >= s { along.ceil() } else { along.max(1.0) } as usize)
     }
 
     /// What vectors run along, and what lies across them.
@@ -206,11 +218,11 @@ impl Facts {
 
     /// Steps of a block of a deep product. Tiles of C are written once for each block, in which their panels fill the first-level cache twice
     /// over; all of a block stays in a quarter of the second-level one.
-    pub(super) fn deep_steps(&self, axis: Axis, tile: (usize, usize), is_near: bool) -> usize {
+    pub(super) fn deep_steps(&self, axis: Axis, tile: (usize, usize), fits_l2: bool) -> usize {
         let (v, s) = self.sides(axis);
         let panels = tile.0 * self.lanes + tile.1.min(s);
         let u = (2 * self.l1 / (panels * self.es)).min(self.l2 / 4 / ((v + s) * self.es)).max(128);
-        if is_near || self.deep_across(axis) {
+        if fits_l2 || self.deep_across(axis) {
             return u;
         }
         // The next block of a side across that lies row by row is prefetched if it is not too large.
@@ -233,12 +245,12 @@ impl Facts {
 
     /// Whether vectors of a flat product come from beyond the second-level cache, from more places at once than a processor foresees, each step
     /// of k from another page. Half of the steps at a time are faster then, although C is written twice: 9 x 6000 x 60 nt in f64 took
-    /// 0.6 of the time on an Intel Xeon. Not where the same vectors are read for several tiles, a block at a time, along columns.
+    /// 0.6 of the time on an Intel Xeon. Not where vectors run along rows and are read for several tiles, a block at a time.
     pub(super) fn outruns_prefetch(&self, axis: Axis, tile: (usize, usize)) -> bool {
         let ((v, s), pitch) = (self.sides(axis), if axis == Axis::M { self.pitch_a } else { self.pitch_b });
         let is_far = v * self.k * self.es > self.l2 * self.threads;
-        let is_read_once = axis == Axis::M || s <= tile.1;
-        2 * self.k >= 3 * STREAMS && pitch >= PAGE && is_far && is_read_once && self.waits_for_l3()
+        let takes_turns = axis == Axis::N && s > tile.1;
+        2 * self.k >= 3 * STREAMS && pitch >= PAGE && is_far && !takes_turns && self.waits_for_l3()
     }
 
     pub(super) fn registers(&self) -> usize {

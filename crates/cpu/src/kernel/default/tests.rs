@@ -419,3 +419,38 @@ fn doubles_far_away_are_not_transposed_for_one_row_beside_whole_vectors() {
     let axis = |n, dtype| Choice::of(&Facts::of(&waiting(1), &GemmInput::new(17, n, 31, dtype, Layout::Nt))).axis;
     assert_eq!([axis(8191, DType::F64), axis(8191, DType::F32), axis(3000, DType::F64)], [Axis::M, Axis::N, Axis::N]);
 }
+
+/// What the space makes of a wish for values of parameters.
+fn wished(kernel: CpuGemm, threads: i64, input: &GemmInput, wish: &[(&str, Value)]) -> Vec<String> {
+    let problem = Bound::new(Arc::new(kernel), Arc::new(device(64, threads)), input.clone()).unwrap();
+    let of = |name: &str| wish.iter().filter(|(wanted, _)| *wanted == name).map(|(_, value)| value.clone()).collect();
+    let point = problem.space().preferred_point(|param| of(&param.name)).unwrap();
+    let config = problem.space().config(&point);
+    wish.iter().map(|(name, _)| config.get(name).unwrap().to_string()).collect()
+}
+
+#[test]
+fn partial_sums_whose_columns_are_too_long_for_displacements_are_not_legal() {
+    // C is 4 rows, so that no operand's leading dimension tells how long a side across them is.
+    let product = |n, dtype| GemmInput::new(4, n, 1024, dtype, Layout::Nn);
+    let sliced = [("axis", Value::from("n")), ("k_g", Value::from(2i64))];
+    assert_eq!(wished(CpuGemm::new(), 2, &product(1 << 20, DType::F32), &sliced), ["n", "2"]);
+    assert_eq!(wished(CpuGemm::new(), 2, &product(1 << 24, DType::F32), &sliced), ["n", "1"]);
+    // Rounded results are summed in full first, however many threads there are.
+    let narrow = |n| wished(CpuGemm::narrow(), 1, &product(n, DType::F16), &sliced[..1]);
+    assert_eq!((narrow(1 << 20), narrow(1 << 24)), (vec!["n".to_owned()], vec!["m".to_owned()]));
+}
+
+#[test]
+fn threads_divide_both_sides_of_a_large_product() {
+    let grid = |threads, (m, n, k)| {
+        let input = GemmInput::new(m, n, k, DType::F32, Layout::Nn);
+        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(64, threads)), input).unwrap();
+        let config = problem.space().config(&problem.default_point().unwrap());
+        ["t", "t_m", "k_g"].map(|name| config.get(name).and_then(Value::as_int).unwrap())
+    };
+    assert_eq!(grid(64, (2048, 2048, 2048)), [64, 8, 1]);
+    assert_eq!(grid(64, (8192, 512, 2048)), [64, 32, 1]);
+    assert_eq!(grid(64, (500, 700, 2000)), [64, 4, 1]);
+    assert_eq!([grid(2, (2048, 2048, 2048)), grid(2, (500, 700, 2000))], [[2, 2, 1], [2, 1, 1]]);
+}
