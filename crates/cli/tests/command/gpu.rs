@@ -387,7 +387,7 @@ fn bad_devices_targets_and_variants_are_named() {
     assert!(emit(&["--target", "sm_80", "--config", "u=7"], 2, "config").contains("its values are"));
     emit_variant(&home);
     home.error(&["emit", "fft", "--target", "sm_80"], 2, "kernel");
-    home.error(&["emit", "gemm.cpu.5", "m=8", "n=8", "k=8", "--target", "sm_80"], 2, "device");
+    home.error(&["emit", "gemm.cpu.6", "m=8", "n=8", "k=8", "--target", "sm_80"], 2, "device");
     let (code, _) = home.json(&["emit", "gemm", "m=8", "n=8", "k=8"]);
     assert_eq!(code, 2, "a target must be named");
 

@@ -92,7 +92,7 @@ impl Kernel for CpuGemm {
 
     fn id(&self) -> KernelId {
         KernelId::new(match self.kind {
-            Kind::Real => "gemm.cpu.5",
+            Kind::Real => "gemm.cpu.6",
             Kind::Complex => "gemm.cpu-complex.2",
             Kind::Narrow => "gemm.cpu-narrow.3",
         })

@@ -59,7 +59,7 @@ impl Kernel for CpuSmall {
     type Plan = SmallPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu-small.4")
+        KernelId::new("gemm.cpu-small.5")
     }
 
     fn computation(&self) -> &Gemm {

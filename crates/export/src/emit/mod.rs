@@ -76,7 +76,7 @@ pub fn emit(artefact: &Artefact, target: Target) -> Result<String, EmitError> {
     }
 }
 
-/// What files are called after a kernel: `gemm_cpu` for `gemm.cpu.5`.
+/// What files are called after a kernel: `gemm_cpu` for `gemm.cpu.6`.
 pub fn name(contents: &Contents) -> String {
     let version = |last: &str| last.chars().all(|c| c.is_ascii_digit());
     let family = match contents.kernel.rsplit_once('.') {
