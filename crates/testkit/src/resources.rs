@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Names of what must not be missing, separated by blanks: `ptxas nvrtc python redis kernel_tuner`.
+/// Names of what must not be missing, separated by blanks: `ptxas nvrtc python redis kernel_tuner`, and those of libraries that tests skip for.
 const REQUIRED: &str = "TILEWRIGHT_REQUIRE";
 
 /// The file that collects what was skipped, a line each; `scripts/test` sums it up.

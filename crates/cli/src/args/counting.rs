@@ -12,7 +12,7 @@ pub(crate) struct CountArgs {
     /// What the code is for.
     #[arg(long, value_name = "SM", default_value = "sm_90")]
     pub target: String,
-    /// Which of the computation's kernels, by its own name; the target's first unless given.
+    /// Which of the computation's kernels, by its own name; unless given, the one that takes the input and suits it best.
     #[arg(long, value_name = "V")]
     pub variant: Option<String>,
     /// Parameters as k=v,k=v, as for `emit`.

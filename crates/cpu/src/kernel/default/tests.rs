@@ -454,3 +454,12 @@ fn threads_divide_both_sides_of_a_large_product() {
     assert_eq!(grid(64, (500, 700, 2000)), [64, 4, 1]);
     assert_eq!([grid(2, (2048, 2048, 2048)), grid(2, (500, 700, 2000))], [[2, 2, 1], [2, 1, 1]]);
 }
+
+#[test]
+fn little_of_narrow_operands_runs_on_one_thread() {
+    // Fewer multiply-adds of four steps each than threads are woken for, and more of single steps.
+    let input = GemmInput::new(100, 100, 190, DType::I8, Layout::Nn);
+    let problem = Bound::new(Arc::new(CpuGemm::narrow()), Arc::new(device(64, 8)), input).unwrap();
+    let config = problem.space().config(&problem.default_point().unwrap());
+    assert_eq!(config.get("t").and_then(Value::as_int), Some(1), "{config}");
+}
