@@ -125,7 +125,8 @@ fn part(place: &str) -> Result<Vec<f64>, String> {
 
 /// The figures of a comparison that stand in a row: the mean ratio and the worst.
 fn ratios(file: &str) -> Result<[f64; 2], String> {
-    let text = fs::read_to_string(root().join("crates/bench-suite/records").join(file)).map_err(|e| format!("{file}: {e}"))?;
+    let text =
+        fs::read_to_string(root().join("crates/bench-suite/records").join(file)).map_err(|e| format!("{file}: {e}"))?;
     let record: Value = serde_json::from_str(&text).map_err(|e| format!("{file}: {e}"))?;
     let one = |name: &str| {
         let all = record.pointer("/runs/0/report").and_then(|report| report.get(name)).and_then(Value::as_f64);
@@ -226,7 +227,8 @@ fn a_row_has_the_figures_of_its_own_record() {
     let [first, second] = ["2026-11-23-isaac-table5-f32-1t.json", "2026-11-23-isaac-table5-f32-2t.json"];
     let with = |rows: &str| {
         let files = format!("cpu-epyc-family26-model2/{first} cpu-epyc-family26-model2/{second}");
-        faults(&format!("<!-- rows: {files} -->\n| | mean | worst |\n|---|---|---|\n{rows}\n<!-- end of figures -->\n")).len()
+        faults(&format!("<!-- rows: {files} -->\n| | mean | worst |\n|---|---|---|\n{rows}\n<!-- end of figures -->\n"))
+            .len()
     };
     assert_eq!(with("| a | 1.58 | 0.90 |\n| b | 1.60 | 0.94 |"), 0);
     // Of the other record, without a row, with a row too many, and with another number rounded.

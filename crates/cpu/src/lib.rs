@@ -15,6 +15,7 @@ mod kernel;
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 mod loops;
 mod scalar;
+mod sets;
 mod small;
 mod split;
 

@@ -7,6 +7,7 @@
 use super::blueprint::{turned_tile, turns_edge_of};
 use super::space::{BROADCAST_TILE, VECTOR_TILE};
 use crate::LINE;
+use crate::sets::side_by_side;
 use crate::split::{KINDS, Split};
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Point};
@@ -159,6 +160,7 @@ impl Shape {
         let (rows, columns) = self.sides(along_n);
         let lanes = vec / self.element;
         let registers = if self.vec_max >= 64 { 32 } else { 16 };
+        let widest = columns.max(1).min(self.rows_at_once(along_n));
         let mut all = Vec::new();
         // The tallest first: of tiles that cost the same they read the longest runs.
         for m_s in VECTOR_TILE.into_iter().rev().map(|m_s| m_s as usize) {
@@ -166,7 +168,7 @@ impl Shape {
             if m_s % lanes != 0 || !(1..=4).contains(&vectors) || m_s >= rows.max(1) + lanes {
                 continue;
             }
-            for n_s in BROADCAST_TILE.map(|n_s| n_s as usize).into_iter().filter(|n_s| *n_s <= columns.max(1)) {
+            for n_s in BROADCAST_TILE.map(|n_s| n_s as usize).into_iter().filter(|n_s| *n_s <= widest) {
                 for k_l in [1, 2, 4].into_iter().filter(|k_l| *k_l == 1 || *k_l <= self.k) {
                     if vectors * n_s * k_l + (vectors.min(n_s) + 1).max(4) <= registers {
                         all.push(Tiling { along_n, vec, lanes, vectors, n_s, k_l });
@@ -175,6 +177,13 @@ impl Shape {
             }
         }
         all
+    }
+
+    /// Rows of an operand across vectors that lies along k of which [the first-level cache holds](side_by_side) a line each.
+    fn rows_at_once(&self, along_n: bool) -> usize {
+        let (along, ld) = if along_n { (self.a_along, self.ld[0]) } else { (self.b_along, self.ld[1]) };
+        let pitch = ld * self.element;
+        if along || pitch < LINE { usize::MAX } else { side_by_side(pitch, self.l1) }
     }
 
     /// Whether what vectors run along is transposed first.

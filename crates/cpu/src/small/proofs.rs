@@ -220,6 +220,21 @@ fn outer_products_write_long_runs_of_columns() {
     assert_eq!(deeper.map(|c| (c.n_s, c.prefetch)), [(6, true), (6, false)]);
 }
 
+/// Of rows of A that lie along k, a tile broadcasts no more than a first-level cache of eight ways holds.
+#[test]
+fn rows_pages_apart_are_read_a_few_at_a_time() {
+    let rows = |lda: usize| {
+        let input = GemmInput { lda, ..GemmInput::new(128, 8, 512, DType::F64, Layout::Tt) };
+        let problem = Bound::new(Arc::new(CpuSmall::new()), Arc::new(device(64, 1)), input).unwrap();
+        let point = problem.default_point().unwrap();
+        let config = problem.plan(&problem.space().check(&point).unwrap()).blueprint.config;
+        assert_eq!(config.axis, Axis::N, "{config:?}");
+        config.n_s
+    };
+    let [pages, halves, lines] = [512, 768, 520].map(rows);
+    assert!(pages <= 8 && (9..=16).contains(&halves) && lines > 16, "{pages} {halves} {lines}");
+}
+
 #[test]
 fn lines_of_c_are_prefetched_a_tile_ahead() {
     for (dtype, ldc) in [(DType::F32, 174), (DType::F32, 180), (DType::F64, 175)] {

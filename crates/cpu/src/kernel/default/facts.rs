@@ -1,12 +1,13 @@
 //! What a choice depends on, and the family of a product.
 
-use super::{ALL, Threads};
 use super::tiles::{best_tile, tile_cycles};
+use super::{ALL, Threads};
 use crate::LINE;
 use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
 use crate::kernel::{SHARED_BY_FEW, THREADED, steps_of_work};
 use crate::scalar::{Kind, Numbers, Stored};
+use crate::sets::{PAGE, is_one_set, off, side_by_side};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
@@ -203,17 +204,13 @@ impl Facts {
         if v >= s && !self.is_little() { v / self.threads / self.lanes } else { v / self.lanes }
     }
 
-    /// A tile with no more rows of an operand across vectors that lies along k than the first-level cache holds a line of each: those whose
-    /// distance is a multiple of a large power of two fall into few of its sets.
+    /// A tile with no more rows of an operand across vectors that lies along k than [the first-level cache holds](side_by_side) a line of each.
     pub(super) fn side_by_side(&self, axis: Axis, (vecs, across): (usize, usize)) -> (usize, usize) {
         let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
         if !self.deep_across(axis) || pitch < LINE {
             return (vecs, across);
         }
-        let ways = (self.l1 / PAGE).max(1);
-        let is_shared = |apart: &usize| off(pitch, *apart) * ways < LINE;
-        let apart = [PAGE, PAGE / 2, PAGE / 4].into_iter().find(is_shared).unwrap_or(LINE);
-        (vecs, across.min((self.l1 / apart).max(1)))
+        (vecs, across.min(side_by_side(pitch, self.l1)))
     }
 
     /// Steps of a block of a deep product. Tiles of C are written once for each block, in which their panels fill the first-level cache twice
@@ -311,19 +308,6 @@ pub(super) const STREAMS: usize = 32;
 
 /// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
 pub(super) const ROWS: usize = 12;
-
-/// Bytes of a page: a processor prefetches within one.
-pub(super) const PAGE: usize = 4096;
-
-/// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
-fn is_one_set(pitch: usize, ways: usize) -> bool {
-    off(pitch, PAGE) * ways < LINE
-}
-
-/// Bytes from so many to the nearest multiple of `period`.
-fn off(bytes: usize, period: usize) -> usize {
-    (bytes % period).min(period - bytes % period)
-}
 
 /// Vectors of one side from which on a copy of the other side's operand pays.
 pub(super) const OFTEN: usize = 12;

@@ -1,0 +1,43 @@
+//! How places in memory fall into the sets of a first-level cache.
+
+use crate::LINE;
+
+/// Bytes of a page: a processor prefetches within one, and the lines of each way of a first-level cache are one.
+pub(crate) const PAGE: usize = 4096;
+
+/// Bytes from so many to the nearest multiple of `period`.
+pub(crate) fn off(bytes: usize, period: usize) -> usize {
+    (bytes % period).min(period - bytes % period)
+}
+
+/// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
+pub(crate) fn is_one_set(pitch: usize, ways: usize) -> bool {
+    is_shared(pitch, PAGE, ways)
+}
+
+/// Rows so many bytes apart of which a first-level cache of `l1` bytes holds a line each: those whose distance is a multiple of a large power
+/// of two fall into few of its sets.
+pub(crate) fn side_by_side(pitch: usize, l1: usize) -> usize {
+    let ways = (l1 / PAGE).max(1);
+    let apart = [PAGE, PAGE / 2, PAGE / 4].into_iter().find(|apart| is_shared(pitch, *apart, ways)).unwrap_or(LINE);
+    (l1 / apart).max(1)
+}
+
+/// Whether so many rows whose distance is `pitch` lie within a line of multiples of `apart`.
+fn is_shared(pitch: usize, apart: usize, ways: usize) -> bool {
+    off(pitch, apart) * ways < LINE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_pages_apart_are_as_many_as_ways() {
+        let of = |pitch| side_by_side(pitch, 48 << 10);
+        assert_eq!([of(4096), of(8192), of(2048), of(1024)], [12, 12, 24, 48]);
+        // A line apart in each page, or an odd number of lines: all of the cache's.
+        assert_eq!([of(4096 + 64), of(4096 + 4), of(64)], [768, 12, 768]);
+        assert_eq!(side_by_side(4096, 1 << 10), 1);
+    }
+}
