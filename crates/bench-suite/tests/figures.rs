@@ -3,7 +3,7 @@
 //! Figures stand between `<!-- figures: FILE#POINTER -->` and `<!-- end of figures -->`: FILE lies below `records`, POINTER is a JSON pointer
 //! to the part of it that holds them; there may be several, with spaces between them. A later directive within holds for the lines that
 //! follow it. `<!-- rows: FILE FILE -->` begins a table of comparisons instead, one record a row: the last two cells are its mean ratio and
-//! its worst. What stands in backticks or in a block of code is a setting and no figure. Anywhere else a README has no decimal fractions, percentages and times.
+//! its worst, and its first cell names the type and the threads. What stands in backticks or in a block of code is a setting and no figure. Anywhere else a README has no decimal fractions, percentages and times.
 
 use serde_json::Value;
 use std::fs;
@@ -123,28 +123,30 @@ fn part(place: &str) -> Result<Vec<f64>, String> {
     Ok(out)
 }
 
-/// The figures of a comparison that stand in a row: the mean ratio and the worst.
-fn ratios(file: &str) -> Result<[f64; 2], String> {
-    let text =
-        fs::read_to_string(root().join("crates/bench-suite/records").join(file)).map_err(|e| format!("{file}: {e}"))?;
+/// What a row says of a comparison: words of its name, the mean ratio and the worst.
+fn comparison(file: &str) -> Result<(Vec<String>, [f64; 2]), String> {
+    let path = root().join("crates/bench-suite/records").join(file);
+    let text = fs::read_to_string(path).map_err(|e| format!("{file}: {e}"))?;
     let record: Value = serde_json::from_str(&text).map_err(|e| format!("{file}: {e}"))?;
-    let one = |name: &str| {
-        let all = record.pointer("/runs/0/report").and_then(|report| report.get(name)).and_then(Value::as_f64);
-        all.ok_or_else(|| format!("{file} has no {name}"))
+    let [run] = record["runs"].as_array().map_or(&[][..], Vec::as_slice) else {
+        return Err(format!("{file} has not one run"));
     };
-    Ok([one("geomean_ratio")?, one("worst_ratio")?])
+    let one = |name: &str| run["report"][name].as_f64().ok_or_else(|| format!("{file} has no {name}"));
+    let threads = if run["report"]["threads"] == 1 { "one thread" } else { "two threads" };
+    let words = vec![run["report"]["dtype"].as_str().unwrap_or("no type").to_owned(), threads.to_owned()];
+    Ok((words, [one("geomean_ratio")?, one("worst_ratio")?]))
 }
 
 /// What is wrong with a row of a table whose next record is this one.
 fn row_fault(line: &str, next: Option<&str>) -> Option<String> {
     let Some(file) = next else { return Some("there is no record for this row".to_owned()) };
-    let cells: Vec<Vec<Figure>> = line.trim_matches([' ', '|']).split('|').skip(1).map(figures).collect();
-    match (ratios(file), &cells[..]) {
+    let cells: Vec<&str> = line.trim_matches([' ', '|']).split('|').collect();
+    match (comparison(file), &cells[..]) {
         (Err(fault), _) => Some(fault),
-        (Ok(recorded), [mean, worst]) => {
-            let is = |cell: &[Figure], recorded| matches!(cell, [figure] if figure.is(recorded));
-            let holds = is(mean, recorded[0]) && is(worst, recorded[1]);
-            (!holds).then(|| format!("{file} has {:.4} and {:.4}", recorded[0], recorded[1]))
+        (Ok((words, recorded)), [name, mean, worst]) => {
+            let is = |cell: &str, recorded| matches!(&figures(cell)[..], [figure] if figure.is(recorded));
+            let holds = is(mean, recorded[0]) && is(worst, recorded[1]) && words.iter().all(|word| name.contains(word));
+            (!holds).then(|| format!("{file} has {:.4} and {:.4}, {}", recorded[0], recorded[1], words.join(", ")))
         }
         _ => Some("a row has a name, the mean ratio and the worst".to_owned()),
     }
@@ -153,20 +155,28 @@ fn row_fault(line: &str, next: Option<&str>) -> Option<String> {
 /// What is wrong with the figures of a README.
 fn faults(text: &str) -> Vec<String> {
     let (mut out, mut known, mut is_code) = (Vec::new(), None::<Vec<f64>>, false);
-    let mut rows = None::<std::str::SplitWhitespace<'_>>;
+    // Records whose rows come, one after the other, and the line that names them.
+    let mut rows = None::<(usize, std::str::SplitWhitespace<'_>)>;
+    let left = |rows: Option<(usize, std::str::SplitWhitespace<'_>)>| {
+        let of = |(at, files): (usize, std::str::SplitWhitespace<'_>)| {
+            files.map(|file| format!("line {at}: {file} has no row")).collect::<Vec<_>>()
+        };
+        rows.map(of).unwrap_or_default()
+    };
     for (at, line) in text.lines().enumerate() {
         let at = at + 1;
         if line.starts_with("```") {
             is_code = !is_code;
         } else if is_code {
         } else if let Some(place) = line.trim().strip_prefix("<!-- figures: ").and_then(|l| l.strip_suffix(" -->")) {
+            out.extend(left(rows.take()));
             known = recorded(place).map_err(|fault| out.push(format!("line {at}: {fault}"))).ok().or(Some(Vec::new()));
         } else if let Some(files) = line.trim().strip_prefix("<!-- rows: ").and_then(|l| l.strip_suffix(" -->")) {
-            rows = Some(files.split_whitespace());
+            out.extend(left(rows.replace((at, files.split_whitespace()))));
         } else if line.trim() == "<!-- end of figures -->" {
-            out.extend(rows.iter_mut().flatten().map(|file| format!("line {at}: {file} has no row")));
-            (known, rows) = (None, None);
-        } else if let Some(files) = rows.as_mut().filter(|_| !figures(line).is_empty()) {
+            out.extend(left(rows.take()));
+            known = None;
+        } else if let Some((_, files)) = rows.as_mut().filter(|_| !figures(line).is_empty()) {
             out.extend(row_fault(line, files.next()).map(|fault| format!("line {at}: {fault}")));
         } else {
             for figure in figures(line) {
@@ -182,6 +192,7 @@ fn faults(text: &str) -> Vec<String> {
             }
         }
     }
+    out.extend(left(rows));
     out
 }
 
@@ -225,15 +236,21 @@ fn a_figure_that_differs_from_its_record_is_a_fault() {
 #[test]
 fn a_row_has_the_figures_of_its_own_record() {
     let [first, second] = ["2026-11-23-isaac-table5-f32-1t.json", "2026-11-23-isaac-table5-f32-2t.json"];
-    let with = |rows: &str| {
-        let files = format!("cpu-epyc-family26-model2/{first} cpu-epyc-family26-model2/{second}");
-        faults(&format!("<!-- rows: {files} -->\n| | mean | worst |\n|---|---|---|\n{rows}\n<!-- end of figures -->\n"))
-            .len()
+    let files = format!("<!-- rows: cpu-epyc-family26-model2/{first} cpu-epyc-family26-model2/{second} -->");
+    let with = |rows: &[&str], end: &str| {
+        faults(&format!("{files}\n| | mean | worst |\n|---|---|---|\n{}\n{end}\n", rows.join("\n"))).len()
     };
-    assert_eq!(with("| a | 1.58 | 0.90 |\n| b | 1.60 | 0.94 |"), 0);
-    // Of the other record, without a row, with a row too many, and with another number rounded.
-    assert_eq!(with("| b | 1.60 | 0.94 |\n| a | 1.58 | 0.90 |"), 2);
-    assert_eq!(with("| a | 1.58 | 0.90 |"), 1);
-    assert_eq!(with("| a | 1.58 | 0.90 |\n| b | 1.60 | 0.94 |\n| c | 1.60 | 0.94 |"), 1);
-    assert_eq!(with("| a | 1.57 | 0.90 |\n| b | 1.60 | 0.93 |"), 2);
+    let (one, two) = ("| a, f32, one thread | 1.58 | 0.90 |", "| a, f32, two threads | 1.60 | 0.94 |");
+    let end = "<!-- end of figures -->";
+    assert_eq!(with(&[one, two], end), 0);
+    // Of the other record, another number rounded, another type, and a row without a record.
+    assert_eq!(with(&[two, one], end), 2);
+    assert_eq!(with(&[one, "| a, f32, two threads | 1.60 | 0.93 |"], end), 1);
+    assert_eq!(with(&[one, "| a, f64, two threads | 1.60 | 0.94 |"], end), 1);
+    assert_eq!(with(&[one, two, two], end), 1);
+    // A record without a row, whatever comes behind the table.
+    let next = format!("{files}\n{one}\n{two}\n{end}");
+    for end in [end, next.as_str(), "<!-- figures: h200/2026-11-27-squares.txt -->", ""] {
+        assert_eq!(with(&[one], end), 1, "{end}");
+    }
 }

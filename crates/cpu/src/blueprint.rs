@@ -104,7 +104,8 @@ impl Blueprint {
         };
         if blueprint.turns_edge() {
             blueprint.v = blueprint.v.with_edge(vectors);
-            // A block that a thread's other tiles fill takes the edge too: a second block would mean a second pass over `s`.
+            // A block that a thread's other tiles fill takes the edge too: a second block would mean a second pass over `s`. A thread without
+            // an edge may have a tile more in it then.
             let most = blueprint.v.tiles().div_ceil(blueprint.v_threads);
             blueprint.v_block += usize::from(most == blueprint.v_block + 1);
         }

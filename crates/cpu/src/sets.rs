@@ -23,7 +23,7 @@ pub(crate) fn side_by_side(pitch: usize, l1: usize) -> usize {
     (l1 / apart).max(1)
 }
 
-/// Whether so many rows whose distance is `pitch` lie within a line of multiples of `apart`.
+/// Whether `ways` rows that are `pitch` bytes apart are less than a line off multiples of `apart`.
 fn is_shared(pitch: usize, apart: usize, ways: usize) -> bool {
     off(pitch, apart) * ways < LINE
 }

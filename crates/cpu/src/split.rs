@@ -124,8 +124,8 @@ impl Split {
 }
 
 /// Whether a product has whole vectors along `v` and so few elements beside them that vectors along the other side, so many elements at a time,
-/// take at most half of the multiply-adds for these, and half of as many loads, two for each vector: the edge is *turned*, its few elements
-/// are broadcast.
+/// take at most half of the multiply-adds for these, and of loads half as many as there are elements across, two for a vector, which may lie
+/// in two lines: the edge is *turned*, its few elements are broadcast.
 pub(crate) fn turns_edge(v_len: usize, lanes: usize, across: usize) -> bool {
     let (edge, vectors) = (v_len % lanes, across.div_ceil(lanes));
     edge > 0 && v_len > lanes && across > 0 && 2 * (edge * vectors).max(2 * vectors + edge) <= across

@@ -32,7 +32,7 @@ fn measure(spec: &DeviceSpec) -> BTreeMap<String, f64> {
     let fact = |name| spec.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(1);
     let threads = fact("threads");
     let mut out = BTreeMap::new();
-    // Of both in turns: a core's clock goes up and down from one tenth of a second to the next, and one should not have all of the best.
+    // Rounds of both types take turns: a core's clock goes up and down from one tenth of a second to the next, and one should not have all of the best.
     for _ in 0..TURNS {
         for (name, float) in [("peak_flops_f32", Float::F32), ("peak_flops_f64", Float::F64)] {
             let rate = multiply_add_rate(threads, float);

@@ -75,7 +75,7 @@ impl Choice {
             Family::Flat => Self::flat(f),
         };
         let (v, s) = f.sides(choice.axis);
-        let threads = if f.family() == Family::Deep { Threads::Reduction } else { f.grid(v, s) };
+        let threads = if f.family() == Family::Deep { Threads::Reduction } else { Threads::Grid(f.along(v, s)) };
         // Lines are taken apart to be written to columns of two or three elements, which takes as long as what little is multiplied.
         let is_short = choice.axis == Axis::N && (2..=3).contains(&s) && v > f.lanes;
         let is_taken_apart = f.in_place && is_short && f.k < 16;
@@ -286,8 +286,8 @@ impl Choice {
     }
 
     /// C is written once: column by column unless there are few steps and it stays near, and around the caches where it does not fit them
-    /// (see [`Self::around_caches`] for a slow one) and each vector fills a line: halves of lines, in columns that lie pages apart, leave a
-    /// processor's buffers before the other half comes. Where the widest vectors are half a line, a C beyond the caches is written as that of
+    /// (see [`Self::around_caches`] for a slow one) and [whole lines of it are only written](Facts::writes_lines): halves of lines, in columns
+    /// that lie pages apart, leave a processor's buffers before the other half comes. Where the widest vectors are half a line, a C beyond the caches is written as that of
     /// a large product.
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();

@@ -78,11 +78,11 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         Kind::Complex => (COMPLEX_TILE, "2 * n_s", 1),
         Kind::Narrow => (VECTOR_TILE, "n_s", 2),
     };
-    // Multiply-adds that are few, each of which takes several steps of narrow operands.
+    // So many multiply-adds are few; one of narrow operands takes several steps.
     let few = if kind == Kind::Narrow { "1000000 * group" } else { "1000000" };
     // Steps of the reduction that a block has.
     let steps = if kind == Kind::Narrow { "u * group" } else { "u" };
-    // Narrow results may be summed in full even where the reduction is not divided.
+    // Narrow results may be summed in full even where the reduction is not divided; wide ones of narrow operands are not told from them.
     let sums = if kind == Kind::Narrow { "" } else { "k_g == 1 or " };
     let builder = ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
@@ -224,7 +224,7 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
             "addresses_of_sums",
             Implementation,
             &format!("{sums}64 * (rows + 64) * element < 2 ** 31"),
-            "so are those within a tile of partial sums, whose columns have all rows",
+            "distances within a tile of partial sums, whose columns have all rows, are 31-bit displacements",
         )
         .build()
 }

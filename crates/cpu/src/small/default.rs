@@ -32,7 +32,7 @@ const TILE: f64 = 4.0;
 /// Cycles until what was written to a panel can be loaded from it.
 const PANEL: f64 = 20.0;
 /// Cycles more of each vector of a panel that takes, with what it is made of, half of the first-level cache or more: it is written to the
-/// second-level one, and read again. Of a vector that is a line, where the two take all of that cache.
+/// second-level one, and read again; the same where a vector is a line, and the two take all of that cache.
 const FAR: f64 = 1.0;
 const FAR_LINE: f64 = 2.0;
 /// Cycles for which a vector that lies in two lines holds the others up, on a core whose vectors are half a line.

@@ -1,7 +1,7 @@
 //! What a choice depends on, and the family of a product.
 
+use super::ALL;
 use super::tiles::{best_tile, tile_cycles};
-use super::{ALL, Threads};
 use crate::LINE;
 use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
@@ -125,9 +125,9 @@ impl Facts {
 
     /// Threads along vectors, such that parts of C are about as wide as they are tall: each thread reads, and perhaps copies, what it needs of
     /// A and of B.
-    pub(super) fn grid(&self, v: usize, s: usize) -> Threads {
+    pub(super) fn along(&self, v: usize, s: usize) -> usize {
         let along = (self.threads as f64 * v as f64 / s as f64).sqrt();
-        Threads::Grid(if v >= s { along.ceil() } else { along.max(1.0) } as usize)
+        (if v >= s { along.ceil() } else { along.max(1.0) } as usize).min(self.threads)
     }
 
     /// What vectors run along, and what lies across them.
@@ -198,10 +198,10 @@ impl Facts {
         factors.into_iter().fold(self.m, usize::saturating_mul) <= THREADED
     }
 
-    /// Vectors of the part of a thread past which the operand across them is read; threads divide the longer side.
+    /// Vectors of the part of a thread past which the operand across them is read.
     pub(super) fn passes(&self, axis: Axis) -> usize {
         let (v, s) = self.sides(axis);
-        if v >= s && !self.is_little() { v / self.threads / self.lanes } else { v / self.lanes }
+        if self.is_little() { v / self.lanes } else { v / self.along(v, s) / self.lanes }
     }
 
     /// A tile with no more rows of an operand across vectors that lies along k than [the first-level cache holds](side_by_side) a line of each.
