@@ -3,7 +3,8 @@
 //! Figures stand between `<!-- figures: FILE#POINTER -->` and `<!-- end of figures -->`: FILE lies below `records`, POINTER is a JSON pointer
 //! to the part of it that holds them; there may be several, with spaces between them. A later directive within holds for the lines that
 //! follow it. `<!-- rows: FILE FILE -->` begins a table of comparisons instead, one record a row: the last two cells are its mean ratio and
-//! its worst, and its first cell names the type and the threads. What stands in backticks or in a block of code is a setting and no figure. Anywhere else a README has no decimal fractions, percentages and times.
+//! its worst, and its first cell names the type and the threads. What stands in backticks or in a block of code is a setting and no figure.
+//! Anywhere else a README has no decimal fractions, percentages and times.
 
 use serde_json::Value;
 use std::fs;
@@ -123,7 +124,7 @@ fn part(place: &str) -> Result<Vec<f64>, String> {
     Ok(out)
 }
 
-/// What a row says of a comparison: words of its name, the mean ratio and the worst.
+/// What a row must state of a comparison: its type and number of threads, the geometric mean of its ratios and the worst.
 fn comparison(file: &str) -> Result<(Vec<String>, [f64; 2]), String> {
     let path = root().join("crates/bench-suite/records").join(file);
     let text = fs::read_to_string(path).map_err(|e| format!("{file}: {e}"))?;

@@ -36,7 +36,7 @@ mod tests {
     fn rows_pages_apart_are_as_many_as_ways() {
         let of = |pitch| side_by_side(pitch, 48 << 10);
         assert_eq!([of(4096), of(8192), of(2048), of(1024)], [12, 12, 24, 48]);
-        // A line apart in each page, or an odd number of lines: all of the cache's.
+        // A few bytes off a page is as a page; a line off it, or rows line by line, use the whole cache.
         assert_eq!([of(4096 + 64), of(4096 + 4), of(64)], [768, 12, 768]);
         assert_eq!(side_by_side(4096, 1 << 10), 1);
     }

@@ -82,7 +82,8 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
     let few = if kind == Kind::Narrow { "1000000 * group" } else { "1000000" };
     // Steps of the reduction that a block has.
     let steps = if kind == Kind::Narrow { "u * group" } else { "u" };
-    // Narrow results may be summed in full even where the reduction is not divided; wide ones of narrow operands are not told from them.
+    // 16-bit results use partial sums even where the reduction is not divided. The rule does not know the type of results, and so holds for
+    // all narrow operands.
     let sums = if kind == Kind::Narrow { "" } else { "k_g == 1 or " };
     let builder = ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
