@@ -2,9 +2,10 @@
 //! `cargo run --release -p tilewright-bench-suite --example assemble -- [PLANS] [VARIANTS] [TARGETS] [SEED]`
 //!
 //! So many plans of every variant (`gemm.simt,gemm.mma`, all unless named) are drawn for each target (`sm_80,sm_90,sm_120` unless named),
-//! in turn for every type and layout that the variant has code for. The table says how many are accepted, how many spill and how many
-//! bytes at most, how many are warned of, and the most registers; what is refused, spills or is warned of is then listed. Ends with an
-//! error where anything was refused. ptxas is found as `emit` finds it (`TILEWRIGHT_PTXAS`, `build/ptxas`, a toolkit, the path).
+//! in turn for every type and layout that the variant has code for. The table says how many are accepted, how many spill, of how many of these
+//! that was not foreseen, how many bytes at most, how many are warned of, and the most registers; what is refused, spills or is warned of is
+//! then listed. A spill is foreseen where a thread has all registers that the hardware, or the blocks that the plan wants on a multiprocessor,
+//! leave it. Ends with an error where anything was refused or spills unforeseen. ptxas is found as `emit` finds it (`TILEWRIGHT_PTXAS`, `build/ptxas`, a toolkit, the path).
 
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -26,9 +27,12 @@ fn main() -> Result<(), Failure> {
     let argument = |index: usize, default| arguments.get(index).map_or(default, String::as_str);
     let (plans, seed): (usize, u64) = (argument(0, "300").parse()?, argument(3, "1").parse()?);
     let kernels = Kernels::default();
-    let (named, mut refused) = (argument(1, ""), 0);
+    let (named, mut refused, mut unforeseen) = (argument(1, ""), 0, 0);
     let mut complaints = Vec::new();
-    println!("{:10} {:7} {:14} plans accepted spill most_bytes warned registers", "variant", "target", "types");
+    println!(
+        "{:10} {:7} {:14} plans accepted spill unforeseen most_bytes warned registers",
+        "variant", "target", "types"
+    );
     for kernel in kernels.variants("gemm", DeviceKind::Cuda)? {
         let family = kernel.id().to_string();
         let family = family.rsplit_once('.').map_or(family.as_str(), |(family, _)| family).to_owned();
@@ -45,15 +49,20 @@ fn main() -> Result<(), Failure> {
             }
             for (types, t) in &tallies {
                 let (accepted, most) = (t.accepted(), t.most_spilled);
-                let counts =
-                    format!("{:5} {accepted:8} {:5} {most:10} {:6} {:9}", t.plans, t.spilled, t.warned, t.registers);
-                println!("{family:10} {target:7} {types:14} {counts}");
+                println!(
+                    "{family:10} {target:7} {types:14} {:5} {accepted:8} {:5} {:10} {most:10} {:6} {:9}",
+                    t.plans, t.spilled, t.unforeseen, t.warned, t.registers
+                );
             }
             refused += tallies["all"].refused;
+            unforeseen += tallies["all"].unforeseen;
         }
     }
     complaints.iter().for_each(|line| println!("{line}"));
-    if refused > 0 { Err(format!("{refused} plans were refused").into()) } else { Ok(()) }
+    match (refused, unforeseen) {
+        (0, 0) => Ok(()),
+        _ => Err(format!("{refused} plans were refused, {unforeseen} spill unforeseen").into()),
+    }
 }
 
 /// So many plans, in turn of every class of types and layouts.
@@ -87,7 +96,8 @@ fn types(input: &Config) -> String {
 fn complaint(plan: &Assembly) -> Option<String> {
     let mut what: Vec<String> = plan.refusals().map(|why| format!("refused: {why}")).collect();
     if plan.spills() > 0 {
-        what.push(format!("spills {} bytes", plan.spills()));
+        let foreseen = if plan.spills_unforeseen() { "unforeseen" } else { "as foreseen" };
+        what.push(format!("spills {} bytes {foreseen}", plan.spills()));
     }
     what.extend(plan.warnings().map(str::to_owned));
     (!what.is_empty()).then(|| format!("{} for {} with {}", what.join("; "), plan.input, plan.config))

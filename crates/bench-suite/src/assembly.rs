@@ -23,6 +23,8 @@ pub struct Assembly {
     pub config: Config,
     /// Of each launch of the program: what it uses, or why it is refused.
     pub launches: Vec<Result<Assembled, String>>,
+    /// The most registers that the hardware, or the blocks that the plan wants on a multiprocessor, leave a thread.
+    pub most_registers: Option<u32>,
 }
 
 impl Assembly {
@@ -32,8 +34,10 @@ impl Assembly {
     /// The assembler does not run, or the point of the case is not legal. What it refuses is part of the answer.
     pub fn of(case: &Case, tool: &Ptxas, sm: u32) -> Result<Self, AssemblyError> {
         let space = case.problem.space();
-        let program =
-            case.problem.program(&space.check(&case.point).map_err(|e| AssemblyError::Illegal(e.to_string()))?);
+        let plan = space.check(&case.point).map_err(|e| AssemblyError::Illegal(e.to_string()))?;
+        // A space that lets plans ask for blocks defines a cap below the limit of the hardware.
+        let most_registers = plan.int("register_cap").or_else(|| plan.int("register_limit"));
+        let program = case.problem.program(&plan);
         let mut launches = Vec::new();
         for step in &program.steps {
             let Step::Launch(launch) = step else { continue };
@@ -44,7 +48,7 @@ impl Assembly {
                 Err(error @ PtxasError::Io { .. }) => return Err(error.into()),
             });
         }
-        Ok(Self { input: case.problem.input(), config: space.config(&case.point), launches })
+        Ok(Self { input: case.problem.input(), config: space.config(&case.point), launches, most_registers })
     }
 
     fn taken(&self) -> impl Iterator<Item = &Assembled> {
@@ -59,6 +63,13 @@ impl Assembly {
     /// Bytes of spill stores and loads of a thread, of all launches.
     pub fn spills(&self) -> u32 {
         self.taken().flat_map(|code| &code.entries).map(|entry| entry.spills()).sum()
+    }
+
+    /// Whether something spills although the code was given fewer registers than it could have: the generator then misjudged its need. Where a
+    /// thread has all that the plan leaves it, a spill was foreseen, and the space admits a little of it.
+    pub fn spills_unforeseen(&self) -> bool {
+        let spilled = self.taken().flat_map(|code| &code.entries).filter(|entry| entry.spills() > 0);
+        spilled.into_iter().any(|entry| self.most_registers.is_none_or(|most| entry.registers < most))
     }
 
     /// Registers of a thread, of the launch that has most.
@@ -92,6 +103,8 @@ pub struct Tally {
     pub refused: u32,
     /// Those that spill.
     pub spilled: u32,
+    /// Those of them whose [spill was not foreseen](Assembly::spills_unforeseen).
+    pub unforeseen: u32,
     /// Bytes of spill stores and loads of a thread of the plan that spills most.
     pub most_spilled: u32,
     /// Those that the assembler warns of.
@@ -106,6 +119,7 @@ impl Tally {
         self.plans += 1;
         self.refused += u32::from(plan.refusals().next().is_some());
         self.spilled += u32::from(plan.spills() > 0);
+        self.unforeseen += u32::from(plan.spills_unforeseen());
         self.most_spilled = self.most_spilled.max(plan.spills());
         self.warned += u32::from(plan.warnings().next().is_some());
         self.registers = self.registers.max(plan.registers());

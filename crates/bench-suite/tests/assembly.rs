@@ -6,6 +6,7 @@ use tilewright::kernels::Kernels;
 use tilewright_bench_suite::assembly::{Assembly, LIMITS, Tally, gemm_classes};
 use tilewright_bench_suite::cases::Cases;
 use tilewright_core::device::DeviceKind;
+use tilewright_core::space::Config;
 use tilewright_ptxgen::target::Target;
 use tilewright_runtime::ptxas::Ptxas;
 
@@ -50,6 +51,7 @@ fn legal_plans_are_taken_without_a_warning() {
                 tally.add(&plan);
             }
             assert_eq!((tally.plans, tally.accepted(), tally.warned), (PLANS as u32, PLANS as u32, 0));
+            assert_eq!(tally.unforeseen, 0, "{} {target}: {tally:?}", kernel.id());
             assert!(tally.registers > 16, "{} {target}: {tally:?}", kernel.id());
         }
     }
@@ -77,6 +79,16 @@ fn what_spills_is_seen_and_what_is_wrong_is_refused() {
     let tight = tool.assemble(&sum(64, 32), 80).unwrap();
     let used = tight.entry("sum").unwrap();
     assert!(used.registers <= 32 && used.spill_stores > 0 && used.spill_loads > 0 && used.stack_bytes > 0, "{used:?}");
+    // A thread that could have more registers was given too few; one that has all there are was bound to spill.
+    let plan = |most_registers| Assembly {
+        input: Config::new(),
+        config: Config::new(),
+        launches: vec![Ok(tight.clone())],
+        most_registers,
+    };
+    assert!(
+        !plan(Some(32)).spills_unforeseen() && plan(Some(40)).spills_unforeseen() && plan(None).spills_unforeseen()
+    );
     // No kernel has so few registers, and the assembler says so.
     let warned = tool.assemble(&sum(4, 4), 80).unwrap();
     assert!(warned.warnings.iter().any(|line| line.contains("register")), "{:?}", warned.warnings);
