@@ -133,7 +133,7 @@ fn the_stencil_of_bacugen_is_verified_in_its_types() {
         let coverage = v["coverage"].as_object().unwrap();
         let dtype = format!("dtype:{types}");
         for key in
-            ["variant:gemm.bacugen.1", &dtype, "load:nc", "load:global", "layout:nn", "layout:tt", "odd m", "odd k"]
+            ["variant:gemm.bacugen.2", &dtype, "load:nc", "load:global", "layout:nn", "layout:tt", "odd m", "odd k"]
         {
             assert!(coverage.contains_key(key), "no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
         }

@@ -40,7 +40,7 @@ impl Kernel for BacugenGemm {
     type Plan = BacugenPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.bacugen.1")
+        KernelId::new("gemm.bacugen.2")
     }
 
     fn computation(&self) -> &Gemm {

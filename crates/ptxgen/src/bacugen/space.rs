@@ -148,7 +148,7 @@ fn code(space: SpaceBuilder) -> SpaceBuilder {
         // Multiply-adds of a step of k_blk.
         .define("body", "u * m_s * n_s * fma_per_product")
         // Where all threads have the same columns, the assembler keeps what it knows of each.
-        .define("shared_columns", "n_s // 2 if n_dim == 1 else 0")
+        .define("shared_columns", "n_s if n_dim == 1 else 0")
         .define("slab_bytes", "0")
         .define("workspace_bytes", "0")
         .rule("body", RuleGroup::Guideline, "body <= 2048", "longer loop bodies do not stay in the instruction cache");
