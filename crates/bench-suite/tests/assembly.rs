@@ -81,8 +81,8 @@ fn what_spills_is_seen_and_what_is_wrong_is_refused() {
     assert!(used.registers <= 32 && used.spill_stores > 0 && used.spill_loads > 0 && used.stack_bytes > 0, "{used:?}");
     // A thread that could have more registers was given too few; one that has all there are was bound to spill.
     let plan = |most_registers| Assembly {
-        input: Config::new(),
-        config: Config::new(),
+        input: Config::default(),
+        config: Config::default(),
         launches: vec![Ok(tight.clone())],
         most_registers,
     };
