@@ -68,8 +68,8 @@ impl Assembly {
     /// Whether something spills although the code was given fewer registers than it could have: the generator then misjudged its need. Where a
     /// thread has all that the plan leaves it, a spill was foreseen, and the space admits a little of it.
     pub fn spills_unforeseen(&self) -> bool {
-        let spilled = self.taken().flat_map(|code| &code.entries).filter(|entry| entry.spills() > 0);
-        spilled.into_iter().any(|entry| self.most_registers.is_none_or(|most| entry.registers < most))
+        let mut spilled = self.taken().flat_map(|code| &code.entries).filter(|entry| entry.spills() > 0);
+        spilled.any(|entry| self.most_registers.is_none_or(|most| entry.registers < most))
     }
 
     /// Registers of a thread, of the launch that has most.

@@ -280,8 +280,7 @@ impl Choice {
         // A panel that is read along memory may be two thirds longer: that took less time than a second pass over C.
         let is_whole = !pack_s && f.deep_across(axis) && 3 * f.k <= 5 * common.u;
         let u = if is_whole { common.u.max(3 * f.k / 2) } else { common.u };
-        let common = Self { u, ..common };
-        let medium = Self { pack_v, pack_s, broadcast, v_block: ALL, ..common };
+        let medium = Self { pack_v, pack_s, broadcast, u, v_block: ALL, ..common };
         // Pages of a long operand fall where they will, so that a good part of the second-level cache does not hold all of it.
         if f.waits_for_l3() && !pack_v && s <= SHORT && 3 * v * f.k * f.es > 2 * f.l2 {
             return Self { u: 96, prefetch: 8, ..medium };
