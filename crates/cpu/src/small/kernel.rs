@@ -107,12 +107,15 @@ impl Kernel for CpuSmall {
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let fact = |name| device.facts.get(name).and_then(|value| usize::try_from(*value).ok());
         let is_line = fact("vec_max").is_some_and(|bytes| bytes >= LINE);
-        let l1 = fact("l1d_bytes").filter(|_| is_line && input.batch.count == 1);
-        if default::writes_columns(input, l1) && blueprint::straightened(input).layout.a_transposed() {
+        let l1 = fact("l1d_bytes");
+        let bounds = l1.filter(|_| is_line && input.batch.count == 1);
+        if default::writes_columns(input, bounds) && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
-        let shared = [input.n, steps_of_work(input.k)].iter().fold(input.m, |work, size| work.saturating_mul(*size));
+        let elements = input.m.saturating_mul(input.n);
+        let written = elements.saturating_mul(input.types.output.size());
+        let shared = elements.saturating_mul(steps_of_work(input.k, written, l1.unwrap_or(usize::MAX)));
         if !(alone || input.batch.count > 1 || shared <= THREADED) {
             return 0.0;
         }

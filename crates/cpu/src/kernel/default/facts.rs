@@ -124,10 +124,31 @@ impl Facts {
     }
 
     /// Threads along vectors, such that parts of C are about as wide as they are tall: each thread reads, and perhaps copies, what it needs of
-    /// A and of B.
-    pub(super) fn along(&self, v: usize, s: usize) -> usize {
-        let along = (self.threads as f64 * v as f64 / s as f64).sqrt();
-        (if v >= s { along.ceil() } else { along.max(1.0) } as usize).min(self.threads)
+    /// A and of B. Where a part of a column would be short, threads rather take whole ones, as each would wait for lines that another one
+    /// has written, or fetched ahead: all threads of a flat product, which does little but write C (644 x 128 x 3 took 2.6 times as long
+    /// in parts, in f32), and of others those that would be one too many (512 x 512 x 512 took 1.06 times as long, in f64).
+    pub(super) fn along(&self, axis: Axis) -> usize {
+        let (v, s) = self.sides(axis);
+        let even = (self.threads as f64 * v as f64 / s as f64).sqrt();
+        let along = (if v >= s { even.ceil() } else { even.max(1.0) } as usize).min(self.threads);
+        // Each would copy all of what has to be copied.
+        let short = if self.is_loaded(axis) { PAGE } else { PAGE / 2 };
+        let is_short = self.m * self.out < short * along;
+        if axis == Axis::N || along == 1 || !is_short || self.n < 2 * OFTEN * self.threads {
+            return along;
+        }
+        match self.family() {
+            Family::Flat if self.is_even(s, self.threads) => 1,
+            Family::Flat => along,
+            _ if v < 2 * s => even as usize,
+            _ => along,
+        }
+    }
+
+    /// Whether the busiest thread has at most a fifth more tiles of this side than its share.
+    fn is_even(&self, s: usize, threads: usize) -> bool {
+        let (_, across) = best_tile(self, self.m, s);
+        5 * s.div_ceil(across).div_ceil(threads) * across * threads <= 6 * s
     }
 
     /// What vectors run along, and what lies across them.
@@ -193,15 +214,16 @@ impl Facts {
 
     /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers.
     pub(super) fn is_little(&self) -> bool {
-        let steps = steps_of_work(self.k);
+        let written = [self.n, self.products, self.out].into_iter().fold(self.m, usize::saturating_mul);
+        let steps = steps_of_work(self.k, written, self.l1);
         let factors = [self.n, steps, self.products, self.parts * self.parts, (self.es / self.parts).div_ceil(4)];
         factors.into_iter().fold(self.m, usize::saturating_mul) <= THREADED
     }
 
     /// Vectors of the part of a thread past which the operand across them is read.
     pub(super) fn passes(&self, axis: Axis) -> usize {
-        let (v, s) = self.sides(axis);
-        if self.is_little() { v / self.lanes } else { v / self.along(v, s) / self.lanes }
+        let (v, _) = self.sides(axis);
+        if self.is_little() { v / self.lanes } else { v / self.along(axis) / self.lanes }
     }
 
     /// A tile with no more rows of an operand across vectors that lies along k than [the first-level cache holds](side_by_side) a line of each.

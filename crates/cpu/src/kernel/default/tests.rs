@@ -398,6 +398,36 @@ fn threads_share_what_few_steps_write() {
         |m, n, k| Choice::of(&Facts::of(&waiting(2), &GemmInput::new(m, n, k, DType::F32, Layout::Nn))).is_little;
     assert!(!is_little(509, 511, 1) && !is_little(400, 400, 1));
     assert!(is_little(100, 100, 1) && is_little(64, 64, 64));
+    // A C beyond the first-level cache takes longer to write.
+    assert!(!is_little(64, 1023, 1) && !is_little(2048, 16, 2) && is_little(300, 60, 1));
+}
+
+#[test]
+fn threads_take_whole_columns_where_a_part_of_one_would_be_short() {
+    let grid = |m, n, k, layout| {
+        let choice = Choice::of(&Facts::of(&waiting(2), &GemmInput::new(m, n, k, DType::F32, layout)));
+        assert_eq!(choice.axis, Axis::M);
+        choice.threads
+    };
+    let (whole, parts) = (Threads::Grid(1), Threads::Grid(2));
+    assert_eq!([grid(644, 128, 3, Layout::Nn), grid(4096, 128, 3, Layout::Nn)], [whole, parts]);
+    // Columns of A that each would copy.
+    assert_eq!([grid(300, 120, 30, Layout::Tn), grid(1100, 120, 30, Layout::Tn)], [whole, parts]);
+    // Few columns, and tiles of which one thread would have two in three.
+    assert_eq!([grid(644, 32, 3, Layout::Nn), grid(114, 68, 64, Layout::Tn)], [parts; 2]);
+    // Products that are not flat.
+    assert_eq!([grid(300, 300, 300, Layout::Nn), grid(644, 128, 300, Layout::Nn)], [whole, parts]);
+}
+
+#[test]
+fn short_columns_of_some_steps_are_written_from_end_to_end() {
+    let stays = |m, k, dtype| {
+        let choice = Choice::of(&Facts::of(&waiting(1), &GemmInput::new(m, 900, k, dtype, Layout::Nn)));
+        choice.broadcast
+    };
+    assert!(!stays(140, 6, DType::F32) && !stays(400, 10, DType::F32) && !stays(140, 10, DType::F64));
+    // Few steps, and columns that are longer.
+    assert!(stays(140, 3, DType::F32) && stays(1001, 10, DType::F32) && stays(640, 6, DType::F64));
 }
 
 #[test]
