@@ -328,9 +328,10 @@ impl Choice {
             // What vectors are loaded from stays in the first-level cache while some columns are written.
             let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
             // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns, unless these are
-            // written from end to end. Where memory is slow, that pays for short columns alone, and some steps: of 140 to 400 rows in f32
-            // it took 0.7 to 0.97 of the time, of 1001 rows twice as long.
-            let ends_soon = v * f.out <= PAGE / 2 && f.k >= 6;
+            // written from end to end. Where memory is slow, that pays for some steps of short columns that stay in the second-level cache:
+            // of 140 to 300 rows in f32 it took 0.69 to 0.97 of the time, of 1001 rows, or of 200 in f64 beyond that cache, up to twice as long.
+            let stays = 4 * bytes / f.threads <= 5 * f.l2;
+            let ends_soon = v * f.out <= 3 * PAGE / 8 && f.k >= 6 && stays;
             let waits = f.waits_for_l3() && !ends_soon;
             let broadcast = f.is_narrow() || waits || f.columns_share_a_set() || 4 * bytes > f.l3;
             let s_block = match broadcast {

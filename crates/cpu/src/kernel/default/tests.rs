@@ -421,13 +421,15 @@ fn threads_take_whole_columns_where_a_part_of_one_would_be_short() {
 
 #[test]
 fn short_columns_of_some_steps_are_written_from_end_to_end() {
-    let stays = |m, k, dtype| {
-        let choice = Choice::of(&Facts::of(&waiting(1), &GemmInput::new(m, 900, k, dtype, Layout::Nn)));
-        choice.broadcast
+    let ends_soon = |m, n, k, dtype| {
+        let choice = Choice::of(&Facts::of(&waiting(1), &GemmInput::new(m, n, k, dtype, Layout::Nn)));
+        !choice.broadcast
     };
-    assert!(!stays(140, 6, DType::F32) && !stays(400, 10, DType::F32) && !stays(140, 10, DType::F64));
-    // Few steps, and columns that are longer.
-    assert!(stays(140, 3, DType::F32) && stays(1001, 10, DType::F32) && stays(640, 6, DType::F64));
+    assert!(ends_soon(140, 900, 6, DType::F32) && ends_soon(300, 900, 10, DType::F32));
+    assert!(ends_soon(140, 900, 10, DType::F64));
+    // Few steps, columns that are longer, and more of them than stay near.
+    assert!(!ends_soon(140, 900, 3, DType::F32) && !ends_soon(250, 900, 6, DType::F64));
+    assert!(!ends_soon(140, 5000, 8, DType::F64));
 }
 
 #[test]
