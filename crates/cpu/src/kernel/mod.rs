@@ -33,11 +33,11 @@ pub(crate) const SHARED_BY_FEW: usize = 32 << 20;
 /// Multiply-adds up to which a product is not worth the waking of threads.
 pub(crate) const THREADED: usize = 1 << 19;
 
-/// Multiply-adds that writing an element takes as long as, where C mostly stays in the first-level cache and where it does not:
-/// 64 x 1023 x 1 took 0.75 of the time on two threads.
+/// Multiply-adds that writing an element takes as long as, where C takes at most twice the first-level cache, and where it takes
+/// more: 64 x 1023 x 1 took 0.75 of the time on two threads.
 const WRITTEN: [usize; 2] = [4, 16];
 
-/// What an element of a C of so many bytes and steps takes, its writing included, in multiply-adds.
+/// What an element of a C of so many bytes, for so many steps, takes, its writing included, in multiply-adds.
 pub(crate) fn steps_of_work(k: usize, bytes: usize, l1: usize) -> usize {
     k.saturating_add(WRITTEN[usize::from(bytes > l1.saturating_mul(2))])
 }

@@ -108,8 +108,8 @@ impl Kernel for CpuSmall {
         let fact = |name| device.facts.get(name).and_then(|value| usize::try_from(*value).ok());
         let is_line = fact("vec_max").is_some_and(|bytes| bytes >= LINE);
         let l1 = fact("l1d_bytes");
-        let bounds = l1.filter(|_| is_line && input.batch.count == 1);
-        if default::writes_columns(input, bounds) && blueprint::straightened(input).layout.a_transposed() {
+        let near = l1.filter(|_| is_line && input.batch.count == 1);
+        if default::writes_columns(input, near) && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);

@@ -124,31 +124,31 @@ impl Facts {
     }
 
     /// Threads along vectors, such that parts of C are about as wide as they are tall: each thread reads, and perhaps copies, what it needs of
-    /// A and of B. Where a part of a column would be short, threads rather take whole ones, as each would wait for lines that another one
-    /// has written, or fetched ahead: all threads of a flat product, which does little but write C (644 x 128 x 3 took 2.6 times as long
-    /// in parts, in f32), and of others those that would be one too many (512 x 512 x 512 took 1.06 times as long, in f64).
+    /// A and of B. Where a part of a column would be short, a thread waits for lines that another one has written, or fetched ahead. Threads of
+    /// a flat product, which does little but write C, then take whole columns: 644 x 128 x 3 took 2.6 times as long in parts, in f32. Of other
+    /// products the number of threads along a column is rounded down: 512 x 512 x 512 took 1.06 times as long in parts, in f64.
     pub(super) fn along(&self, axis: Axis) -> usize {
         let (v, s) = self.sides(axis);
         let even = (self.threads as f64 * v as f64 / s as f64).sqrt();
         let along = (if v >= s { even.ceil() } else { even.max(1.0) } as usize).min(self.threads);
-        // Each would copy all of what has to be copied.
+        // A thread that takes whole columns copies all of A where A has to be copied.
         let short = if self.is_loaded(axis) { PAGE } else { PAGE / 2 };
         let is_short = self.m * self.out < short * along;
         if axis == Axis::N || along == 1 || !is_short || self.n < 2 * OFTEN * self.threads {
             return along;
         }
         match self.family() {
-            Family::Flat if self.is_even(s, self.threads) => 1,
-            Family::Flat => along,
-            _ if v < 2 * s => even as usize,
+            Family::Flat if self.is_even(s) => 1,
+            Family::Large | Family::Medium | Family::Skinny if v < 2 * s => even as usize,
             _ => along,
         }
     }
 
-    /// Whether the busiest thread has at most a fifth more tiles of this side than its share.
-    fn is_even(&self, s: usize, threads: usize) -> bool {
-        let (_, across) = best_tile(self, self.m, s);
-        5 * s.div_ceil(across).div_ceil(threads) * across * threads <= 6 * s
+    /// Whether the thread that has most tiles of so many columns has at most a fifth more than its share, with the tile that is best for
+    /// many steps.
+    fn is_even(&self, columns: usize) -> bool {
+        let (_, across) = best_tile(self, self.m, columns);
+        5 * columns.div_ceil(across).div_ceil(self.threads) * across * self.threads <= 6 * columns
     }
 
     /// What vectors run along, and what lies across them.

@@ -398,7 +398,7 @@ fn threads_share_what_few_steps_write() {
         |m, n, k| Choice::of(&Facts::of(&waiting(2), &GemmInput::new(m, n, k, DType::F32, Layout::Nn))).is_little;
     assert!(!is_little(509, 511, 1) && !is_little(400, 400, 1));
     assert!(is_little(100, 100, 1) && is_little(64, 64, 64));
-    // A C beyond the first-level cache takes longer to write.
+    // A C of more than twice the first-level cache takes longer to write.
     assert!(!is_little(64, 1023, 1) && !is_little(2048, 16, 2) && is_little(300, 60, 1));
 }
 
