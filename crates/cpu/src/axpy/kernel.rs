@@ -112,6 +112,9 @@ impl Kernel for CpuAxpy {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
         let (es, across, long) = (input.dtype().size(), input.m.min(input.n), input.m.max(input.n));
         let vector = fact("vec_max", 16);
+        if space::reads_short_runs(fact("threads", 1), [long, across, input.k], es, fact("l2_bytes", 512 << 10)) {
+            return 0.0;
+        }
         let fills = long * es >= VECTORS * vector;
         let matrix = long.saturating_mul(input.k * es);
         let streams = long > SMALL || matrix >= 2 * fact("l1d_bytes", 32 << 10);

@@ -5,8 +5,10 @@
 //! long side.
 
 use super::tile::most;
+use crate::LINE;
 use crate::codegen::vector::Width;
 use crate::described::Described;
+use crate::sets::PAGE;
 use std::sync::OnceLock;
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, SpaceError, Values};
@@ -101,7 +103,12 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .rule("turns", Implementation, "m_s <= block", "a block has a turn")
         .rule("block_covers", Guideline, "m_l == 128 or m_l < 2 * long", "a block beyond the matrix is the same block")
         .rule("threads", Hardware, "t <= threads", "one thread a core")
-        .rule("idle_threads", Guideline, "t == 1 or m * n * k >= 100000", "only large products are worth more threads")
+        .rule(
+            "idle_threads",
+            Guideline,
+            "t == 1 or m * n * k * element >= 400000",
+            "only large products are worth more threads",
+        )
         .rule("split", Implementation, "t == 1 or t <= vectors", "every thread has a vector")
         .rule(
             "addresses",
@@ -124,6 +131,13 @@ pub(super) fn most_columns(across: usize, vector: usize) -> usize {
     GROUPS.into_iter().rev().map(|group| group as usize).find(|group| *group <= columns).unwrap_or(1)
 }
 
+/// Whether threads that divided the long side would read short runs of columns from beyond their own caches: threads that divide the
+/// reduction, as those of `gemm.cpu` may, read all of their columns.
+pub(super) fn reads_short_runs(threads: usize, [long, across, k]: [usize; 3], es: usize, l2: usize) -> bool {
+    let step = long * es;
+    threads > 1 && step <= 2 * PAGE && k >= 256 * threads && step.saturating_mul(k) > l2 / 2 && 4 * across <= k
+}
+
 /// What runs before anything is tuned: as many columns a group as registers hold the scalars of beside enough sums. While the matrix
 /// stays in the second-level cache, half of the first one is for a block of C, or a quarter where vectors are lines and a block has
 /// several columns. For a matrix from beyond the product waits anyway: a small part of the second cache keeps C, so that runs are long, and
@@ -132,8 +146,12 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
     let (across, es) = (int("m").min(int("n")).max(1), int("element"));
     let columns = most_columns(across as usize, int("vec_max") as usize) as i64;
-    let threads = int("threads").max(1);
-    let far = int("m").max(int("n")).saturating_mul(int("k")) / threads > int("l2_bytes") / es;
+    let (threads, matrix) = (int("threads").max(1), int("m").max(int("n")).saturating_mul(int("k") * es));
+    // Columns of C that share lines where one thread ends and the next one begins go back and forth between these, for each group.
+    let shares_lines = across > 1 && int("ldc") * es % LINE as i64 != 0;
+    let is_short = int("m").max(int("n")) * es < PAGE as i64 || matrix <= int("l2_bytes") / 4;
+    let threads = if shares_lines && is_short { 1 } else { threads };
+    let far = matrix / threads > int("l2_bytes");
     let near = int("l1d_bytes") / if across > 1 && int("vec_max") >= 64 { 4 } else { 2 };
     let kept = if far { int("l2_bytes") / 8 } else { near } / (across * es);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();

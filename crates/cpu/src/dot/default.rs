@@ -251,8 +251,8 @@ fn tile(f: &Facts) -> (usize, usize) {
 }
 
 /// Sides of the tile that takes the fewest cycles a vector of k: of two units for multiply-adds, of two for loads, one for what each tile
-/// costs beside, and `again` for each further time that a vector of the longer side comes from beyond the first-level cache. Of equals the
-/// larger.
+/// costs beside, and `again` for each further time that a vector of the longer side comes from beyond the first-level cache. Of equals
+/// those that read the longer side fewer times, and of these the larger.
 fn square(m: usize, n: usize, sums: usize, again: impl Fn(usize) -> usize) -> (usize, usize) {
     let sides = (1..=m.min(8)).flat_map(|m_s| (1..=n.min(8)).map(move |n_s| (m_s, n_s)));
     let fits = |&(m_s, n_s): &(usize, usize)| m_s * n_s <= sums && m_s.min(n_s) <= 4;
@@ -260,7 +260,7 @@ fn square(m: usize, n: usize, sums: usize, again: impl Fn(usize) -> usize) -> (u
         let (along, across) = (m.div_ceil(m_s), n.div_ceil(n_s));
         let each = (m * n).max(along * across).max(m * across + n * along);
         let (long, times, rows) = if m >= n { (m, across, m_s) } else { (n, along, n_s) };
-        (each + 2 * along * across + (times - 1) * long * again(rows), std::cmp::Reverse(m_s * n_s))
+        (each + 2 * along * across + (times - 1) * long * again(rows), times, std::cmp::Reverse(m_s * n_s))
     };
     sides.filter(fits).min_by_key(half_cycles).unwrap_or((1, 1))
 }
@@ -287,8 +287,9 @@ mod tests {
     fn a_side_from_beyond_the_first_level_cache_is_read_once_where_a_tile_may_have_all_of_the_other() {
         let tile = |m, n, k| chosen(m, n, k)[..2].join(" ");
         assert_eq!([tile(7, 756, 6144), tile(756, 7, 6144)], ["7 3", "3 7"]);
-        assert_eq!([tile(192, 5, 1130), tile(192, 5, 200)], ["4 5", "8 3"]);
-        // Where it takes two tiles, no more than these.
+        assert_eq!([tile(192, 5, 1130), tile(192, 5, 200)], ["4 5", "4 5"]);
+        // A near one is read twice where that takes fewer cycles, and otherwise once; a far one no more than twice where once is too few.
+        assert_eq!(tile(60, 9, 200), "8 3");
         assert_eq!(tile(9, 500, 3000), "6 4");
     }
 

@@ -3,6 +3,7 @@
 use super::driver::{Call, Compiled};
 use crate::scalar::{Float, Numbers};
 use crate::split::share;
+use std::ops::Range;
 use tilewright_core::dtype::DType;
 use tilewright_core::element::{Bf16, F16};
 use tilewright_ops::gemm::ScalarClass;
@@ -142,32 +143,59 @@ impl Compiled {
     where
         T: Copy + Default + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
     {
-        let b = &self.blueprint;
+        let (b, parts) = (&self.blueprint, self.blueprint.numbers.parts());
+        let all = b.frame.v_len * parts;
+        if b.frame.c_v == 1 {
+            for s in share(&(0..b.frame.s_len), thread, threads) {
+                for first in (0..all).step_by(RUN) {
+                    // SAFETY: the caller's contract; the column is this thread's.
+                    unsafe { self.reduce_run::<T, O>(s, first..all.min(first + RUN), call, beta) };
+                }
+            }
+            return;
+        }
+        // Of a C that is transposed, columns are shared out just as well: threads that wrote neighbours in a column would wait for each other's
+        // lines, so that 20 x 99 x 521 took four times as long.
+        let columns = share(&(0..b.frame.v_len), thread, threads);
+        let end = columns.end * parts;
+        for first in (columns.start * parts..end).step_by(RUN) {
+            for s in 0..b.frame.s_len {
+                // SAFETY: the caller's contract; the columns are this thread's.
+                unsafe { self.reduce_run::<T, O>(s, first..end.min(first + RUN), call, beta) };
+            }
+        }
+    }
+
+    /// Sums the slices of a run of at most [`RUN`] numbers along vectors, at one place across them.
+    ///
+    /// # Safety
+    /// As for [`Compiled::reduce_as`]; the run must lie within C, and no other thread may touch it there.
+    #[inline(always)]
+    unsafe fn reduce_run<T, O: Kept<T>>(&self, s: usize, run: Range<usize>, call: &Call, beta: T)
+    where
+        T: Copy + Default + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
+    {
+        let (b, first) = (&self.blueprint, run.start);
         let slices = call.workspace.wrapping_add(b.threads() * (b.v_buffer() + b.s_buffer()));
         let (stride, slice) = (b.slice_stride(), b.slice_bytes() / size_of::<T>());
         let slices = slices.cast::<T>().cast_const();
         let (c, parts) = (call.c.cast::<O>(), b.numbers.parts());
+        let (from, to) = (slices.wrapping_add(s * stride * parts), c.wrapping_add(s * b.frame.c_s * parts));
         let mut held = [T::default(); RUN];
-        for s in share(&(0..b.frame.s_len), thread, threads) {
-            let all = b.frame.v_len * parts;
-            let (from, to) = (slices.wrapping_add(s * stride * parts), c.wrapping_add(s * b.frame.c_s * parts));
-            for first in (0..all).step_by(RUN) {
-                let sums = &mut held[..RUN.min(all - first)];
-                // SAFETY: within the slices, which are complete, and within C; the column is this thread's.
-                unsafe {
-                    for g in 0..b.config.k_g as usize {
-                        add(sums, from.wrapping_add(g * slice + first), g == 0);
-                    }
-                    // Loops of their own for neighbours and for numbers of one part: with a division they are not vectorised.
-                    if b.frame.c_v == 1 {
-                        keep(sums, |i| to.wrapping_add(first + i), b.input.beta, beta);
-                    } else if parts == 1 {
-                        keep(sums, |i| to.wrapping_add((first + i) * b.frame.c_v), b.input.beta, beta);
-                    } else {
-                        let place = |at: usize| at / parts * b.frame.c_v * parts + at % parts;
-                        keep(sums, |i| to.wrapping_add(place(first + i)), b.input.beta, beta);
-                    }
-                }
+        let sums = &mut held[..run.len()];
+        // SAFETY: within the slices, which are complete, and within C, where the run is this thread's.
+        unsafe {
+            for g in 0..b.config.k_g as usize {
+                add(sums, from.wrapping_add(g * slice + first), g == 0);
+            }
+            // Loops of their own for neighbours and for numbers of one part: with a division they are not vectorised.
+            if b.frame.c_v == 1 {
+                keep(sums, |i| to.wrapping_add(first + i), b.input.beta, beta);
+            } else if parts == 1 {
+                keep(sums, |i| to.wrapping_add((first + i) * b.frame.c_v), b.input.beta, beta);
+            } else {
+                let place = |at: usize| at / parts * b.frame.c_v * parts + at % parts;
+                keep(sums, |i| to.wrapping_add(place(first + i)), b.input.beta, beta);
             }
         }
     }

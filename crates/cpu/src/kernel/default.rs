@@ -7,6 +7,7 @@
 //! as it is, mostly.
 
 mod facts;
+mod threads;
 mod tiles;
 mod wanted;
 
@@ -15,6 +16,7 @@ use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
 use crate::sets::PAGE;
 use facts::{Facts, Family, OFTEN, ROWS, SHORT, STREAMS};
+use threads::Threads;
 use tiles::{best_tile, sets, streaming_tile};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::space::{BoundSpace, Point};
@@ -54,14 +56,6 @@ struct Choice {
     is_little: bool,
 }
 
-/// The dimensions that threads divide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Threads {
-    /// The one along vectors among so many, the one across them among the others.
-    Grid(usize),
-    Reduction,
-}
-
 /// Beyond all values of a parameter.
 const ALL: usize = 1 << 20;
 
@@ -75,7 +69,14 @@ impl Choice {
             Family::Flat => Self::flat(f),
         };
         let (v, s) = f.sides(choice.axis);
-        let threads = if f.family() == Family::Deep { Threads::Reduction } else { Threads::Grid(f.along(choice.axis)) };
+        let threads = f.divided(choice.axis, choice.tile);
+        let stays = threads == Threads::Reduction && 4 * f.bytes() <= 3 * f.l2 * f.threads;
+        // Slices that stay in each thread's second-level cache are not asked for, and are long.
+        let choice = match f.family() {
+            Family::Skinny if stays => Self { u: choice.u.max(256), prefetch: 0, ..choice },
+            Family::Deep if stays => Self { prefetch: 0, ..choice },
+            _ => choice,
+        };
         // Lines are taken apart to be written to columns of two or three elements, which takes as long as what little is multiplied.
         let is_short = choice.axis == Axis::N && (2..=3).contains(&s) && v > f.lanes;
         let is_taken_apart = f.in_place && is_short && f.k < 16;
@@ -190,7 +191,9 @@ impl Choice {
                 // each block. Fewer steps cost less than what leaves before its neighbours are read, even where C is transposed behind each
                 // block of them.
                 let u = if axis == Axis::N { 32 } else { near.u };
-                return Self { pack_s: thrashes, u, prefetch: 32, ..near };
+                // What stays in the caches of several threads is fetched from there again rather than C.
+                let broadcast = f.threads > 1 && 4 * f.bytes() <= 3 * f.l2 * f.threads;
+                return Self { pack_s: thrashes, u, prefetch: 32, broadcast, ..near };
             }
             return Self { broadcast: true, prefetch: 0, ..near };
         }

@@ -31,11 +31,14 @@ use tilewright_ops::gemm::{Gemm, GemmInput};
 pub(crate) const SHARED_BY_FEW: usize = 32 << 20;
 
 /// Multiply-adds up to which a product is not worth the waking of threads.
-pub(crate) const THREADED: usize = 1 << 19;
+pub(crate) const THREADED: usize = 5 << 16;
 
 /// Multiply-adds that writing an element takes as long as, where C takes at most twice the first-level cache, and where it takes
 /// more: 64 x 1023 x 1 took 0.75 of the time on two threads.
 const WRITTEN: [usize; 2] = [4, 16];
+
+/// Multiply-adds that reading four bytes of an operand takes as long as.
+pub(crate) const READ: usize = 4;
 
 /// What an element of a C of so many bytes, for so many steps, takes, its writing included, in multiply-adds.
 pub(crate) fn steps_of_work(k: usize, bytes: usize, l1: usize) -> usize {

@@ -5,7 +5,7 @@ use super::tiles::{best_tile, tile_cycles};
 use crate::LINE;
 use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
-use crate::kernel::{SHARED_BY_FEW, THREADED, steps_of_work};
+use crate::kernel::SHARED_BY_FEW;
 use crate::scalar::{Kind, Numbers, Stored};
 use crate::sets::{PAGE, is_one_set, off, side_by_side};
 use tilewright_core::device::DeviceSpec;
@@ -123,34 +123,6 @@ impl Facts {
         self.writes_only && self.aligned && axis == Axis::M && self.m >= self.lanes
     }
 
-    /// Threads along vectors, such that parts of C are about as wide as they are tall: each thread reads, and perhaps copies, what it needs of
-    /// A and of B. Where a part of a column would be short, a thread waits for lines that another one has written, or fetched ahead. Threads of
-    /// a flat product, which does little but write C, then take whole columns: 644 x 128 x 3 took 2.6 times as long in parts, in f32. Of other
-    /// products the number of threads along a column is rounded down: 512 x 512 x 512 took 1.06 times as long in parts, in f64.
-    pub(super) fn along(&self, axis: Axis) -> usize {
-        let (v, s) = self.sides(axis);
-        let even = (self.threads as f64 * v as f64 / s as f64).sqrt();
-        let along = (if v >= s { even.ceil() } else { even.max(1.0) } as usize).min(self.threads);
-        // A thread that takes whole columns copies all of A where A has to be copied.
-        let short = if self.is_loaded(axis) { PAGE } else { PAGE / 2 };
-        let is_short = self.m * self.out < short * along;
-        if axis == Axis::N || along == 1 || !is_short || self.n < 2 * OFTEN * self.threads {
-            return along;
-        }
-        match self.family() {
-            Family::Flat if self.is_even(s) => 1,
-            Family::Large | Family::Medium | Family::Skinny if v < 2 * s => even as usize,
-            _ => along,
-        }
-    }
-
-    /// Whether the thread that has most tiles of so many columns has at most a fifth more than its share, with the tile that is best for
-    /// many steps.
-    fn is_even(&self, columns: usize) -> bool {
-        let (_, across) = best_tile(self, self.m, columns);
-        5 * columns.div_ceil(across).div_ceil(self.threads) * across * self.threads <= 6 * columns
-    }
-
     /// What vectors run along, and what lies across them.
     pub(super) fn sides(&self, axis: Axis) -> (usize, usize) {
         if axis == Axis::M { (self.m, self.n) } else { (self.n, self.m) }
@@ -212,18 +184,10 @@ impl Facts {
         if axis == Axis::M { self.deep_b } else { self.deep_a }
     }
 
-    /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers.
-    pub(super) fn is_little(&self) -> bool {
-        let written = [self.n, self.products, self.out].into_iter().fold(self.m, usize::saturating_mul);
-        let steps = steps_of_work(self.k, written, self.l1);
-        let factors = [self.n, steps, self.products, self.parts * self.parts, (self.es / self.parts).div_ceil(4)];
-        factors.into_iter().fold(self.m, usize::saturating_mul) <= THREADED
-    }
-
     /// Vectors of the part of a thread past which the operand across them is read.
     pub(super) fn passes(&self, axis: Axis) -> usize {
         let (v, _) = self.sides(axis);
-        if self.is_little() { v / self.lanes } else { v / self.along(axis) / self.lanes }
+        if self.is_little() || self.shortens_runs(axis) { v / self.lanes } else { v / self.along(axis) / self.lanes }
     }
 
     /// A tile with no more rows of an operand across vectors that lies along k than [the first-level cache holds](side_by_side) a line of each.

@@ -359,7 +359,7 @@ fn of_few_steps_a_panel_of_vectors_stays_past_many_columns() {
 }
 
 /// A device of vectors of a line whose last-level cache takes as long as memory.
-fn waiting(threads: i64) -> DeviceSpec {
+pub(super) fn waiting(threads: i64) -> DeviceSpec {
     let mut device = device(64, threads);
     device.facts.extend([("l2_bytes".to_owned(), 2 << 20), ("l3_bytes".to_owned(), 480 << 20)]);
     device
@@ -471,27 +471,4 @@ fn partial_sums_whose_columns_are_too_long_for_displacements_are_not_legal() {
     // Rounded results are summed in full first, however many threads there are.
     let narrow = |n| wished(CpuGemm::narrow(), 1, &product(n, DType::F16), &sliced[..1]);
     assert_eq!((narrow(1 << 20), narrow(1 << 24)), (vec!["n".to_owned()], vec!["m".to_owned()]));
-}
-
-#[test]
-fn threads_divide_both_sides_of_a_large_product() {
-    let grid = |threads, (m, n, k)| {
-        let input = GemmInput::new(m, n, k, DType::F32, Layout::Nn);
-        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(64, threads)), input).unwrap();
-        let config = problem.space().config(&problem.default_point().unwrap());
-        ["t", "t_m", "k_g"].map(|name| config.get(name).and_then(Value::as_int).unwrap())
-    };
-    assert_eq!(grid(64, (2048, 2048, 2048)), [64, 8, 1]);
-    assert_eq!(grid(64, (8192, 512, 2048)), [64, 32, 1]);
-    assert_eq!(grid(64, (500, 700, 2000)), [64, 4, 1]);
-    assert_eq!([grid(2, (2048, 2048, 2048)), grid(2, (500, 700, 2000))], [[2, 2, 1], [2, 1, 1]]);
-}
-
-#[test]
-fn little_of_narrow_operands_runs_on_one_thread() {
-    // Fewer multiply-adds of four steps each than threads are woken for, and more of single steps.
-    let input = GemmInput::new(100, 100, 190, DType::I8, Layout::Nn);
-    let problem = Bound::new(Arc::new(CpuGemm::narrow()), Arc::new(device(64, 8)), input).unwrap();
-    let config = problem.space().config(&problem.default_point().unwrap());
-    assert_eq!(config.get("t").and_then(Value::as_int), Some(1), "{config}");
 }
