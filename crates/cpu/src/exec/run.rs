@@ -83,14 +83,14 @@ impl Compiled {
         });
     }
 
-    /// Sums all slices on this thread.
+    /// Sums all slices on this thread, in the shares of several.
     ///
     /// # Safety
     /// As for [`Compiled::run`]; all slices must be complete.
     #[cfg(test)]
     pub(crate) unsafe fn reduce_all(&self, call: &Call) {
         // SAFETY: the caller's contract.
-        unsafe { self.reduce(0, 1, call) };
+        (0..3).for_each(|thread| unsafe { self.reduce(thread, 3, call) });
     }
 
     /// Sums the slices of one thread's share of the columns, in order, so that repeats are bitwise equal.
