@@ -36,7 +36,7 @@ impl Facts {
         let is_far = step * self.k > self.l2 / 2;
         let is_long = self.k >= LONG * self.threads && 4 * v * s <= (v + s) * self.k;
         let is_thin = matches!(self.family(), Family::Skinny | Family::Deep);
-        self.threads > 1 && is_thin && self.is_loaded(axis) && is_far && is_long && step <= 2 * PAGE
+        self.threads > 1 && is_thin && self.is_loaded(axis) && is_far && is_long && step <= 4 * PAGE
     }
 
     /// Threads along vectors, such that parts of C are about as wide as they are tall: each thread reads, and perhaps copies, what it needs of
@@ -112,7 +112,7 @@ mod tests {
         let along = |size, dtype| grid(waiting(2), size, dtype, Layout::Nn);
         assert_eq!([along((300, 2, 3000), DType::F32), along((753, 16, 1051), DType::F32)], [[2, 1, 2]; 2]);
         // Long columns, few steps, and an operand that a thread's own cache holds.
-        assert_eq!(along((4000, 2, 1000), DType::F32), [2, 2, 1]);
+        assert_eq!(along((5000, 2, 1000), DType::F32), [2, 2, 1]);
         assert_eq!([along((1500, 30, 300), DType::F32), along((200, 30, 700), DType::F32)], [[2, 2, 1]; 2]);
         // Rows of A lie along the reduction.
         assert_eq!(grid(waiting(2), (753, 16, 1051), DType::F32, Layout::Tn)[2], 1);
