@@ -132,7 +132,7 @@ pub(super) fn most_columns(across: usize, vector: usize) -> usize {
 }
 
 /// Whether threads that divided the long side would read short runs of columns from beyond their own caches: threads that divide the
-/// reduction, as those of `gemm.cpu` may, read all of their columns.
+/// reduction, as those of `gemm.cpu` may, read all of their columns. Of columns longer than two pages this kernel was as fast.
 pub(super) fn reads_short_runs(threads: usize, [long, across, k]: [usize; 3], es: usize, l2: usize) -> bool {
     let step = long * es;
     threads > 1 && step <= 2 * PAGE && k >= 256 * threads && step.saturating_mul(k) > l2 / 2 && 4 * across <= k
