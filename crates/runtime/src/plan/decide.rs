@@ -147,10 +147,15 @@ impl Deciding<'_> {
         let Some(default) = self.default.filter(|_| self.settings.worth_leaving.is_finite()) else {
             return (None, "the model's first choice was taken");
         };
-        if self.knowledge.extrapolates() {
-            return (Some(default), "the default was kept: the model was fitted on too few inputs like this one");
-        }
-        match self.knowledge.unanimous(self.settings.worth_leaving) {
+        // Networks that saw few inputs like this one err together more often: they have to promise twice as much.
+        let extrapolates = self.knowledge.extrapolates();
+        let worth_leaving = self.settings.worth_leaving.powi(if extrapolates { 2 } else { 1 });
+        match self.knowledge.unanimous(worth_leaving) {
+            None if extrapolates => {
+                let kept =
+                    "the default was kept: the model promises too little more, fitted on too few inputs like this one";
+                (Some(default), kept)
+            }
             None => (Some(default), "the default was kept: the model promises too little more"),
             Some((point, is_first)) => {
                 let predicted_s = self.knowledge.model().map(|model| model.cost(&point));

@@ -217,9 +217,14 @@ fn where_nothing_is_timed_all_networks_expect_a_choice_to_be_ahead() {
     let (_, is_default, why) =
         plan(|problem, point| if problem.default_point().is_some_and(|d| *d == *point) { 0.0 } else { 9.0 });
     assert!(is_default && why.contains("promises too little more"), "{why}");
-    // However they agree, where none of them saw anything like the input; unless the model alone is asked for.
-    let (_, is_default, why) = plan_so(|_, _| 0.0, true, settings().worth_leaving);
+    // Networks that saw little like the input have to expect as much twice over; unless the model alone is asked for.
+    let setup = Setup::new();
+    let problem = setup.kernel.problem(&setup.device, &words("n=10000")).unwrap();
+    let even = (1e-6 / word(&*problem, &problem.default_point().unwrap())).sqrt();
+    let kept = |extrapolates, worth_leaving| plan_so(|_, _| 0.0, extrapolates, worth_leaving);
+    let (_, is_default, why) = kept(true, 0.98 * even);
     assert!(is_default && why.contains("too few inputs like this one"), "{why}");
+    assert!(!kept(false, 0.98 * even).1 && !kept(true, 1.02 * even).1);
     let (agreed, _, _) = plan_so(|_, _| 0.0, true, f64::INFINITY);
     assert!(agreed < 1.001e-6);
 }

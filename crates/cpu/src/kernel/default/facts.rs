@@ -186,8 +186,10 @@ impl Facts {
 
     /// Vectors of the part of a thread past which the operand across them is read.
     pub(super) fn passes(&self, axis: Axis) -> usize {
-        let (v, _) = self.sides(axis);
-        if self.is_little() || self.shortens_runs(axis) { v / self.lanes } else { v / self.along(axis) / self.lanes }
+        let (v, s) = self.sides(axis);
+        let is_whole = self.is_little(axis) || self.shortens_runs(axis);
+        let along = if is_whole { 1 } else { self.along(axis, best_tile(self, v, s).1) };
+        v / along / self.lanes
     }
 
     /// A tile with no more rows of an operand across vectors that lies along k than [the first-level cache holds](side_by_side) a line of each.
@@ -260,6 +262,18 @@ impl Facts {
         self.l3 > SHARED_BY_FEW && !self.is_narrow()
     }
 
+    /// Whether C stays in a third of the second-level caches past a reduction that is long beside its sides, and one operand can be loaded
+    /// where it lies while the other is read along the reduction. As measured where a vector is a line, and memory is waited for.
+    fn is_long(&self) -> bool {
+        let (short, long) = (self.m.min(self.n), self.m.max(self.n));
+        let is_placed = self.in_place && self.parts == 1 && self.deep_a != self.deep_b;
+        is_placed
+            && short > SHORT
+            && self.k >= 4 * long
+            && 3 * self.m * self.n * self.es <= self.l2 * self.threads
+            && self.waits_for_l3()
+    }
+
     pub(super) fn family(&self) -> Family {
         let (short, long) = (self.m.min(self.n), self.m.max(self.n));
         if self.k <= 64 && long > 64 {
@@ -268,6 +282,8 @@ impl Facts {
             Family::Deep
         } else if self.bytes() <= self.l2 || (self.deep_a && !self.deep_b && self.is_near()) {
             Family::Medium
+        } else if self.is_long() {
+            Family::Long
         } else if short <= SHORT / self.parts && long > 2 * short {
             Family::Skinny
         } else {
@@ -285,6 +301,7 @@ pub(super) enum Family {
     Large,
     Skinny,
     Deep,
+    Long,
     Medium,
     Flat,
 }

@@ -400,6 +400,30 @@ fn threads_share_what_few_steps_write() {
     assert!(is_little(100, 100, 1) && is_little(64, 64, 64));
     // A C of more than twice the first-level cache takes longer to write.
     assert!(!is_little(64, 1023, 1) && !is_little(2048, 16, 2) && is_little(300, 60, 1));
+    // Half of each vector is masked.
+    assert!(!is_little(7, 2047, 16) && is_little(16, 1023, 16));
+}
+
+#[test]
+fn a_long_product_beside_a_slow_cache_is_read_from_where_it_lies() {
+    let choice = |m, n, k, layout| Choice::of(&Facts::of(&waiting(1), &GemmInput::new(m, n, k, DType::F32, layout)));
+    for (layout, axis) in [(Layout::Nn, Axis::M), (Layout::Tt, Axis::N)] {
+        let long = choice(256, 256, 8192, layout);
+        assert_eq!((long.axis, long.tile, long.u, long.v_block), (axis, (4, 6), 256, 64));
+        assert!(!long.pack_v && !long.pack_s && !long.broadcast, "{long:?}");
+    }
+    // Both operands lie along k or neither, C is large, or the reduction is short beside it.
+    for (m, n, k, layout) in [(256, 256, 8192, Layout::Tn), (256, 256, 8192, Layout::Nt), (512, 512, 8192, Layout::Nn)]
+    {
+        assert!(choice(m, n, k, layout).pack_v, "{m} x {n} x {k} {layout}");
+    }
+    assert!(choice(300, 400, 1500, Layout::Nn).pack_v);
+}
+
+#[test]
+fn steps_that_begin_elsewhere_in_a_line_are_copied_some_lines_at_a_time() {
+    let block = |m, dtype| Choice::of(&Facts::of(&waiting(1), &GemmInput::new(m, 64, 500, dtype, Layout::Nn))).v_block;
+    assert_eq!([block(5001, DType::F32), block(5008, DType::F32), block(5001, DType::F64)], [128, 32, 16]);
 }
 
 #[test]
@@ -413,6 +437,7 @@ fn threads_take_whole_columns_where_a_part_of_one_would_be_short() {
     assert_eq!([grid(644, 128, 3, Layout::Nn), grid(4096, 128, 3, Layout::Nn)], [whole, parts]);
     // Columns of A that each would copy.
     assert_eq!([grid(300, 120, 30, Layout::Tn), grid(1100, 120, 30, Layout::Tn)], [whole, parts]);
+    assert_eq!(grid(1024, 65, 3, Layout::Nn), whole);
     // Few columns, and tiles of which one thread would have two in three.
     assert_eq!([grid(644, 32, 3, Layout::Nn), grid(114, 68, 64, Layout::Tn)], [parts; 2]);
     // Products that are not flat.

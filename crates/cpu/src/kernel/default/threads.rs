@@ -1,9 +1,8 @@
 //! How threads divide a product.
 
 use super::facts::{Facts, Family, OFTEN};
-use super::tiles::best_tile;
 use crate::config::Axis;
-use crate::kernel::{READ, THREADED, steps_of_work};
+use crate::kernel::{ENOUGH_STEPS, READ, THREADED, reads_short_runs, steps_of_work};
 use crate::sets::PAGE;
 
 /// The dimensions that threads divide.
@@ -18,7 +17,14 @@ impl Facts {
     /// What threads divide of a product whose vectors run along this axis, and whose tile has so many vectors and elements across them.
     pub(super) fn divided(&self, axis: Axis, tile: (usize, usize)) -> Threads {
         let is_deep = self.family() == Family::Deep && (self.bytes() > self.l2 / 3 || !self.has_tiles(axis, tile));
-        if is_deep || self.shortens_runs(axis) { Threads::Reduction } else { Threads::Grid(self.along(axis)) }
+        // Slices of a long product are long for each thread; a C that takes long to add up is transposed in parts at least.
+        let is_added = axis == Axis::N || 4 * self.m * self.n * self.es <= self.l2;
+        let is_long = self.family() == Family::Long && self.k >= ENOUGH_STEPS * self.threads && is_added;
+        if is_deep || is_long || self.shortens_runs(axis) {
+            Threads::Reduction
+        } else {
+            Threads::Grid(self.along(axis, tile.1))
+        }
     }
 
     /// Whether every thread has a tile of C.
@@ -27,23 +33,18 @@ impl Facts {
         v >= self.threads * vectors * self.lanes || s >= self.threads * across
     }
 
-    /// Whether threads that divided vectors would read short runs of an operand from beyond their own caches, where each could read all of
-    /// some steps of it: a processor fetches ahead what only the other thread needs. 300 x 2 x 3000 took 3 times as long in parts along
-    /// columns, in f32, and 753 x 16 x 1051 1.4 times. Not where few steps make up for the sums of each thread that have to be added.
+    /// Whether threads that divided vectors which are loaded where they lie [would read short runs](reads_short_runs).
     pub(super) fn shortens_runs(&self, axis: Axis) -> bool {
         let (v, s) = self.sides(axis);
-        let step = v * self.es;
-        let is_far = step * self.k > self.l2 / 2;
-        let is_long = self.k >= LONG * self.threads && 4 * v * s <= (v + s) * self.k;
         let is_thin = matches!(self.family(), Family::Skinny | Family::Deep);
-        self.threads > 1 && is_thin && self.is_loaded(axis) && is_far && is_long && step <= 4 * PAGE
+        is_thin && self.is_loaded(axis) && reads_short_runs(self.threads, [v, s, self.k], self.es, self.l2)
     }
 
     /// Threads along vectors, such that parts of C are about as wide as they are tall: each thread reads, and perhaps copies, what it needs of
     /// A and of B. Where a part of a column would be short, a thread waits for lines that another one has written, or fetched ahead. Threads of
     /// a flat product, which does little but write C, then take whole columns: 644 x 128 x 3 took 2.6 times as long in parts, in f32. Of other
     /// products the number of threads along a column is rounded down: 512 x 512 x 512 took 1.06 times as long in parts, in f64.
-    pub(super) fn along(&self, axis: Axis) -> usize {
+    pub(super) fn along(&self, axis: Axis, across: usize) -> usize {
         let (v, s) = self.sides(axis);
         let even = (self.threads as f64 * v as f64 / s as f64).sqrt();
         let along = (if v >= s { even.ceil() } else { even.max(1.0) } as usize).min(self.threads);
@@ -57,25 +58,25 @@ impl Facts {
             return along;
         }
         match self.family() {
-            Family::Flat if self.is_even(s) => 1,
-            Family::Large | Family::Medium | Family::Skinny if v < 2 * s => even as usize,
+            Family::Flat if self.is_even(s, across) => 1,
+            Family::Large | Family::Long | Family::Medium | Family::Skinny if v < 2 * s => even as usize,
             _ => along,
         }
     }
 
-    /// Whether the thread that has most tiles of so many columns has at most a fifth more than its share, with the tile that is best for
-    /// many steps.
-    fn is_even(&self, columns: usize) -> bool {
-        let (_, across) = best_tile(self, self.m, columns);
+    /// Whether the thread that has most tiles of so many columns has at most a fifth more than its share.
+    fn is_even(&self, columns: usize, across: usize) -> bool {
         5 * columns.div_ceil(across).div_ceil(self.threads) * across * self.threads <= 6 * columns
     }
 
-    /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers.
-    pub(super) fn is_little(&self) -> bool {
+    /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers: by all lanes of vectors along this axis,
+    /// some of which are masked.
+    pub(super) fn is_little(&self, axis: Axis) -> bool {
+        let (v, s) = self.sides(axis);
         let written = [self.n, self.products, self.out].into_iter().fold(self.m, usize::saturating_mul);
         let steps = steps_of_work(self.k, written, self.l1);
-        let factors = [self.n, steps, self.products, self.parts * self.parts, (self.es / self.parts).div_ceil(4)];
-        let multiplied = factors.into_iter().fold(self.m, usize::saturating_mul);
+        let factors = [s, steps, self.products, self.parts * self.parts, (self.es / self.parts).div_ceil(4)];
+        let multiplied = factors.into_iter().fold(v.next_multiple_of(self.lanes), usize::saturating_mul);
         let read = (self.m + self.n).saturating_mul(self.k).saturating_mul(self.products * self.es.div_ceil(4) * READ);
         multiplied.max(read) <= THREADED
     }
@@ -83,9 +84,6 @@ impl Facts {
 
 /// Steps that take little beside the writing of C.
 const FEW_STEPS: usize = 16;
-
-/// Steps of a reduction that are enough for a thread.
-const LONG: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -128,6 +126,13 @@ mod tests {
     }
 
     #[test]
+    fn threads_take_slices_of_a_long_product_that_are_long_themselves() {
+        let of = |k, layout| grid(waiting(2), (256, 256, k), DType::F32, layout)[2];
+        assert_eq!([of(8192, Layout::Nn), of(7808, Layout::Tt), of(7808, Layout::Nt)], [2, 2, 1]);
+        assert_eq!(grid(waiting(64), (256, 256, 8192), DType::F32, Layout::Nn)[2], 1);
+    }
+
+    #[test]
     fn threads_divide_both_sides_of_a_large_product() {
         let grid = |threads, size| grid(device(64, threads), size, DType::F32, Layout::Nn);
         assert_eq!(grid(64, (2048, 2048, 2048)), [64, 8, 1]);
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn little_of_narrow_operands_runs_on_one_thread() {
         // Fewer multiply-adds of four steps each than threads are woken for, and more of single steps.
-        let input = GemmInput::new(100, 100, 110, DType::I8, Layout::Nn);
+        let input = GemmInput::new(96, 100, 110, DType::I8, Layout::Nn);
         let problem = Bound::new(Arc::new(CpuGemm::narrow()), Arc::new(device(64, 8)), input).unwrap();
         let config = problem.space().config(&problem.default_point().unwrap());
         assert_eq!(config.get("t").and_then(Value::as_int), Some(1), "{config}");
