@@ -140,10 +140,14 @@ impl Facts {
     fn spared(&self) -> f64 {
         let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
         let (short, long) = (self.short() as f64, self.long() as f64);
+        // A shorter operand that lies across k is loaded as it is, which spares elements of 8 bytes half of their way.
         let others = if work <= SMALL_WORK && self.long().max(self.k) <= SMALL_SIDE {
             self.padded(self.m).min(self.padded(self.n)) + TRANSPOSED_SMALL / short
+        } else if self.waits() {
+            self.padded(self.short()) - WAITED / short
         } else {
-            self.padded(self.short()) + if self.waits() { -WAITED } else { TRANSPOSED } / short
+            let is_loaded = self.packs && self.es == 8;
+            self.padded(self.short()) + if is_loaded { TRANSPOSED / 2.0 } else { TRANSPOSED } / short
         };
         let rows = self.short().max(PACKED_ROWS) as f64 / short;
         let by_two = self.waits_for_l3();
