@@ -218,13 +218,8 @@ impl Choice {
             64
         };
         let u = match axis {
-            Axis::N if short > 4 => {
-                if ends_soon {
-                    plain.near_steps(short).max(most)
-                } else {
-                    most
-                }
-            }
+            Axis::N if short > 4 && ends_soon => plain.near_steps(short).max(most),
+            Axis::N if short > 4 => most,
             _ => 32,
         };
         Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }

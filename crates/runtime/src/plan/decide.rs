@@ -147,9 +147,9 @@ impl Deciding<'_> {
         let Some(default) = self.default.filter(|_| self.settings.worth_leaving.is_finite()) else {
             return (None, "the model's first choice was taken");
         };
-        // Networks that saw few inputs like this one err together more often: they have to promise twice as much.
-        let extrapolates = self.knowledge.extrapolates();
-        let worth_leaving = self.settings.worth_leaving.powi(if extrapolates { 2 } else { 1 });
+        // Networks that saw few inputs like this one err together more often: they have to promise as much twice over.
+        let (extrapolates, usual) = (self.knowledge.extrapolates(), self.settings.worth_leaving);
+        let worth_leaving = if extrapolates { usual.min(usual * usual) } else { usual };
         match self.knowledge.unanimous(worth_leaving) {
             None if extrapolates => {
                 let kept =
