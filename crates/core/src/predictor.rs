@@ -65,6 +65,17 @@ pub enum BindError {
     },
 }
 
+/// How well the inputs that a model was fitted on cover another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coverage {
+    /// None of them is near: the model's word is a guess.
+    None,
+    /// Too few are near for a word that can be relied upon.
+    Sparse,
+    /// It is one of them, or several are near; or nothing is known of them.
+    Full,
+}
+
 /// A predictor with the problem fixed.
 pub trait Scorer: Send + Sync {
     /// Log-costs of legal points of the problem, one result per element of `out`. Results do not depend on how points are
@@ -76,10 +87,10 @@ pub trait Scorer: Send + Sync {
         None
     }
 
-    /// Whether the input lies outside of what the model was fitted on, so that its word is an extrapolation. Models that were fitted on
-    /// the same inputs may well agree there, and all be wrong.
-    fn extrapolates(&self) -> bool {
-        false
+    /// How well the inputs that the model was fitted on cover this one. Models that were fitted on the same inputs may well agree where none is
+    /// near, and all be wrong.
+    fn coverage(&self) -> Coverage {
+        Coverage::Full
     }
 
     /// Log-costs by each of the models whose mean the score is, one after the other; the score itself where there is one model.

@@ -1,6 +1,6 @@
 //! A model of one kind on top of another: the prior says what is expected, the model by how much that is off.
 
-use crate::predictor::{BindError, Predictor, Scorer};
+use crate::predictor::{BindError, Coverage, Predictor, Scorer};
 use crate::problem::Problem;
 use crate::space::Points;
 
@@ -46,8 +46,8 @@ impl Scorer for Sum<'_> {
         out.iter_mut().zip(expected).for_each(|(out, expected)| *out += expected);
     }
 
-    fn extrapolates(&self) -> bool {
-        self.prior.extrapolates() || self.model.extrapolates()
+    fn coverage(&self) -> Coverage {
+        self.prior.coverage().min(self.model.coverage())
     }
 
     fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tilewright_core::feature::FeatureKind;
+use tilewright_core::predictor::Coverage;
 use tilewright_core::training::TrainingSet;
 
 /// The most inputs that are kept: what is near one of more is mostly near one of these.
@@ -14,7 +15,10 @@ const OCTAVES: f32 = 2.0;
 /// How far another value may be: a share of the range of all inputs.
 const SHARE: f32 = 0.25;
 
-/// How many inputs must be near: models of a few tens of random inputs were worse than defaults beside single ones.
+/// How many inputs must be near for a word that promises much to be heard.
+const FEW: usize = 1;
+
+/// How many inputs must be near for any word to be relied upon: models of a few tens of random inputs were worse than defaults beside single ones.
 const SOME: usize = 4;
 
 /// Inputs that a model was fitted on.
@@ -61,8 +65,9 @@ impl Domain {
         &self.rows
     }
 
-    /// Whether an input is one of these, or near several in every column. Where the columns are none, all inputs are the same.
-    pub(crate) fn covers(&self, input: &[f32]) -> bool {
+    /// How well these cover an input: in full where it is one of them, or near several in every column. Where the columns are none, all inputs
+    /// are the same.
+    pub(crate) fn coverage(&self, input: &[f32]) -> Coverage {
         // Missing values are alike.
         let is_same = |own: f32, to: f32| own == to || !(own.is_finite() || to.is_finite());
         let near = |at: usize, own: f32| {
@@ -74,7 +79,12 @@ impl Domain {
         let is_near = |row: &&[f32]| row.iter().enumerate().all(|(at, own)| near(at, *own));
         let rows = || self.rows.chunks(self.sizes.len().max(1));
         let is_known = rows().any(|row| row.iter().zip(input).all(|(own, to)| is_same(*own, *to)));
-        self.sizes.is_empty() || is_known || rows().filter(is_near).take(SOME).count() == SOME
+        match rows().filter(is_near).take(SOME).count() {
+            _ if self.sizes.is_empty() || is_known => Coverage::Full,
+            near if near < FEW => Coverage::None,
+            near if near < SOME => Coverage::Sparse,
+            _ => Coverage::Full,
+        }
     }
 }
 
@@ -82,32 +92,40 @@ impl Domain {
 mod tests {
     use super::*;
 
+    fn is_full(domain: &Domain, input: &[f32]) -> bool {
+        domain.coverage(input) == Coverage::Full
+    }
+
     #[test]
     fn several_inputs_are_near_in_every_column() {
         let rows = [[64.0, 0.0], [4096.0, 1.0], [0.0, f32::NAN]].map(|row| [row; SOME]).concat().concat();
         let domain = Domain::new(vec![true, false], rows);
         let near = [[64.0, 0.0], [16.0, 0.25], [256.0, 0.0], [16384.0, 0.75], [0.0, f32::INFINITY]];
-        assert!(near.iter().all(|input| domain.covers(input)));
+        assert!(near.iter().all(|input| is_full(&domain, input)));
         // Too small, too large, of another kind, between the two, no size, a missing value.
         let far =
             [[15.0, 0.0], [16385.0, 1.0], [64.0, 1.0], [512.0, 0.0], [0.0, 0.0], [64.0, f32::NAN], [f32::NAN, 0.0]];
-        assert!(!far.iter().any(|input| domain.covers(input)));
+        assert!(!far.iter().any(|input| is_full(&domain, input)));
         let first = domain.truncated(1);
-        assert!(first.covers(&[64.0]) && first.covers(&[1024.0]) && !first.covers(&[512.0]));
-        assert!(Domain::new(Vec::new(), Vec::new()).covers(&[]), "nothing tells inputs apart");
+        assert!(is_full(&first, &[64.0]) && is_full(&first, &[1024.0]) && !is_full(&first, &[512.0]));
+        assert!(is_full(&Domain::new(Vec::new(), Vec::new()), &[]), "nothing tells inputs apart");
     }
 
     #[test]
     fn an_input_of_training_is_covered_and_its_neighbours_want_several() {
         let few = Domain::new(vec![true], vec![100.0, 120.0, 130.0]);
-        assert!(few.covers(&[120.0]) && !few.covers(&[110.0]));
-        assert!(Domain::new(vec![false], vec![f32::NAN, 1.0]).covers(&[f32::NAN]), "a missing value is one, too");
-        assert!(Domain::new(vec![true], vec![100.0, 120.0, 130.0, 140.0]).covers(&[110.0]));
+        assert!(
+            is_full(&few, &[120.0])
+                && few.coverage(&[110.0]) == Coverage::Sparse
+                && few.coverage(&[800.0]) == Coverage::None
+        );
+        assert!(is_full(&Domain::new(vec![false], vec![f32::NAN, 1.0]), &[f32::NAN]), "a missing value is one, too");
+        assert!(is_full(&Domain::new(vec![true], vec![100.0, 120.0, 130.0, 140.0]), &[110.0]));
     }
 
     #[test]
     fn beside_a_constant_nothing_is_near() {
         let domain = Domain::new(vec![false], vec![4.0; SOME]);
-        assert!(domain.covers(&[4.0]) && !domain.covers(&[4.1]));
+        assert!(is_full(&domain, &[4.0]) && domain.coverage(&[4.1]) == Coverage::None);
     }
 }

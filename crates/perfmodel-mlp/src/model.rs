@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
-use tilewright_core::predictor::{BindError, Predictor, RowPredictor, Scorer, Screen};
+use tilewright_core::predictor::{BindError, Coverage, Predictor, RowPredictor, Scorer, Screen};
 use tilewright_core::problem::Problem;
 use tilewright_core::setting::SettingError;
 use tilewright_core::space::{BoundSpace, Points};
@@ -113,8 +113,8 @@ impl Mlp {
             return Err(TrainError::Length { field: "input features", have: input.len(), expected });
         }
         let network = bind(&self.members, input);
-        let extrapolates = self.domain.as_ref().is_some_and(|domain| !domain.covers(input));
-        Ok(MlpRows { model: self, network, extrapolates, sample: Vec::new(), screen: OnceLock::new() })
+        let coverage = self.domain.as_ref().map_or(Coverage::Full, |domain| domain.coverage(input));
+        Ok(MlpRows { model: self, network, coverage, sample: Vec::new(), screen: OnceLock::new() })
     }
 }
 
@@ -202,16 +202,16 @@ fn descend(space: &BoundSpace, rng: &mut impl Rng) -> Option<Vec<u16>> {
 pub struct MlpRows<'a> {
     model: &'a Mlp,
     network: BoundEnsemble,
-    extrapolates: bool,
+    coverage: Coverage,
     sample: Vec<f32>,
     screen: OnceLock<Option<(BoundNetwork, ScreenReport)>>,
 }
 
 impl MlpRows<'_> {
-    /// Whether the model was not fitted on this input, and on less than four near it: each size within a factor of four, each other
-    /// value within a quarter of its range. Never of a model that was stored without its inputs.
-    pub fn extrapolates(&self) -> bool {
-        self.extrapolates
+    /// Full where the model was fitted on this input, or on four near it: each size within a factor of four, each other value within a quarter of
+    /// its range. Full of a model that was stored without its inputs, too.
+    pub fn coverage(&self) -> Coverage {
+        self.coverage
     }
 
     /// Floating-point operations of scoring one row of config features: two for each weight.
@@ -278,8 +278,8 @@ impl Scorer for MlpScorer<'_> {
         screen.as_ref().map(|(scorer, margin)| Screen { scorer, margin: *margin })
     }
 
-    fn extrapolates(&self) -> bool {
-        self.rows.extrapolates
+    fn coverage(&self) -> Coverage {
+        self.rows.coverage
     }
 
     fn opinions(&self, points: Points<'_>) -> Vec<Vec<f32>> {

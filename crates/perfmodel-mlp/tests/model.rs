@@ -6,7 +6,7 @@ mod synthetic;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::feature::{Feature, FeatureSchema};
-use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
+use tilewright_core::predictor::{Coverage, Fit, Predictor, RowPredictor};
 use tilewright_core::prior::WithPrior;
 use tilewright_core::problem::Problem;
 use tilewright_core::setting::SettingError;
@@ -84,14 +84,14 @@ fn an_input_unlike_all_of_training_is_told() {
     let width = data.schema.input.len();
     let far: Vec<f32> = (0..width).map(|at| data.rows.iter().skip(at).step_by(data.schema.width()).sum()).collect();
     for model in [&fitted, &read] {
-        let extrapolates = |input: &[f32]| model.bind_features(input).expect("the features fit").extrapolates();
-        assert!(data.rows.chunks(data.schema.width()).all(|row| !extrapolates(&row[..width])));
-        assert!(extrapolates(&far), "{far:?}");
+        let coverage = |input: &[f32]| model.bind_features(input).expect("the features fit").coverage();
+        assert!(data.rows.chunks(data.schema.width()).all(|row| coverage(&row[..width]) == Coverage::Full));
+        assert_eq!(coverage(&far), Coverage::None, "{far:?}");
     }
     // Of several devices: an input is near whatever the device that is left out.
     let fixed = fitted.fixing(&[1e9]).expect("one column is an input's");
-    assert!(!fixed.bind_features(&data.rows[..width - 1]).expect("the features fit").extrapolates());
-    assert!(fixed.bind_features(&far[..width - 1]).expect("the features fit").extrapolates());
+    let coverage = |input: &[f32]| fixed.bind_features(&input[..width - 1]).expect("the features fit").coverage();
+    assert_eq!([coverage(&data.rows), coverage(&far)], [Coverage::Full, Coverage::None]);
 }
 
 #[test]

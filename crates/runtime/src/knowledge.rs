@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use tilewright_core::objective::Objective;
-use tilewright_core::predictor::{Predictor, Scorer};
+use tilewright_core::predictor::{Coverage, Predictor, Scorer};
 use tilewright_core::problem::Problem;
 use tilewright_core::search::Ranked;
 use tilewright_core::space::{BoundSpace, Point};
@@ -152,9 +152,9 @@ impl<'a> Knowledge<'a> {
         self.scorer.as_ref().map(|(_, scorer)| Model { scorer: &**scorer, is_costly })
     }
 
-    /// Whether there is a model, and the input lies outside of what it was fitted on.
-    pub fn extrapolates(&self) -> bool {
-        self.scorer.as_ref().is_some_and(|(_, scorer)| scorer.extrapolates())
+    /// How well what the model was fitted on covers the input; in full without a model.
+    pub fn coverage(&self) -> Coverage {
+        self.scorer.as_ref().map_or(Coverage::Full, |(_, scorer)| scorer.coverage())
     }
 
     /// What is to run where nothing is timed: of the model's best, the one that is furthest ahead of the default in the eyes of the
@@ -162,10 +162,13 @@ impl<'a> Knowledge<'a> {
     /// share of the default's time, where there is no model, and where nothing is to be compared.
     ///
     /// The first of very many is more often one that the model takes for too fast than the default is. Networks that were fitted on other
-    /// parts of the data seldom make the same mistake, where the input is like some that they saw: see [`Knowledge::extrapolates`].
+    /// parts of the data seldom make the same mistake, where the input is like some that they saw: see [`Knowledge::coverage`].
     pub fn unanimous(&self, worth_leaving: f64) -> Option<(Point, bool)> {
         let ((_, scorer), default) = (self.scorer.as_ref()?, self.default.as_ref()?);
         let opinions = scorer.opinions_each([default].into_iter().chain(&*self.ranked));
+        if opinions.len() < 2 && scorer.coverage() < Coverage::Full {
+            return None;
+        }
         let by = |one: &[f32], at: usize| if one[at].is_nan() { f32::INFINITY } else { one[at] - one[0] };
         let ahead = |at: usize| opinions.iter().map(|one| by(one, at)).fold(f32::NEG_INFINITY, f32::max);
         let words = (1..=self.ranked.len()).map(|at| (at - 1, ahead(at)));

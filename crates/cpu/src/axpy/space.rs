@@ -8,6 +8,7 @@ use super::tile::most;
 use crate::LINE;
 use crate::codegen::vector::Width;
 use crate::described::Described;
+use crate::kernel::SHARED_BY_FEW;
 use crate::sets::PAGE;
 use std::sync::OnceLock;
 use tilewright_core::expr::Value;
@@ -144,8 +145,10 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let shares_lines = across > 1 && int("ldc") * es % LINE as i64 != 0;
     let is_short = int("m").max(int("n")) * es < PAGE as i64 || matrix <= int("l2_bytes") / 4;
     let threads = if shares_lines && is_short { 1 } else { threads };
-    // Half as much again as the second-level cache holds mostly stays there: shorter blocks took down to 0.7 of the time.
-    let far = 2 * (matrix / threads) > 3 * int("l2_bytes");
+    // Of half as much again as the second-level cache holds most stays there beside a slow last-level cache: near blocks took down to 0.7 of the
+    // time.
+    let reach = if int("l3_bytes") > SHARED_BY_FEW as i64 && int("vec_max") >= LINE as i64 { 3 } else { 2 };
+    let far = 2 * (matrix / threads) > reach * int("l2_bytes");
     let near = int("l1d_bytes") / if across > 1 && int("vec_max") >= 64 { 4 } else { 2 };
     let kept = if far { int("l2_bytes") / 8 } else { near } / (across * es);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();

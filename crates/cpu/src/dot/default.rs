@@ -146,7 +146,7 @@ impl Facts {
         } else if self.waits() {
             self.padded(self.short()) - WAITED / short
         } else {
-            let is_loaded = self.packs && self.es == 8;
+            let is_loaded = self.packs && self.es == 8 && self.waits_for_l3();
             self.padded(self.short()) + if is_loaded { TRANSPOSED / 2.0 } else { TRANSPOSED } / short
         };
         let rows = self.short().max(PACKED_ROWS) as f64 / short;
@@ -162,10 +162,11 @@ impl Facts {
         self.is_line() && (!self.waits() || (!self.waits_for_l3() && self.es <= 4))
     }
 
-    /// Whether the shorter operand is copied for a longer one that is near and long enough to make it pay: 4 x 3000 x 128 nn in f32 took half
+    /// Whether the shorter operand is copied for a longer one that is near and long enough to make it pay, on a core that multiplies two vectors
+    /// of a line at a time: 4 x 3000 x 128 nn in f32 took half
     /// of the time that `gemm.cpu` took, and 4 x 500 x 128 of the time that `gemm.cpu-small` took.
     fn is_copied_for_long(&self) -> bool {
-        !self.is_far() && self.long() >= COPIED_FOR
+        self.is_line() && self.waits_for_l3() && !self.is_far() && self.long() >= COPIED_FOR
     }
 
     /// Whether other kernels come nowhere near.
@@ -174,7 +175,7 @@ impl Facts {
         let is_very_long = long <= LITTLE && self.k >= VERY_LONG;
         let is_as_fast = short == 1 || short * self.es <= AS_FAST;
         let is_in_memory = self.is_far() && !self.waits_for_l3();
-        if self.packs && !(self.waits_for_l3() && self.is_copied_for_long()) {
+        if self.packs && !self.is_copied_for_long() {
             return self.is_line() && is_in_memory && is_as_fast;
         }
         if !self.is_line() {

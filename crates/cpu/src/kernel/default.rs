@@ -165,8 +165,10 @@ impl Choice {
         let is_far = f.bytes() > f.l3.min(SHARED_BY_FEW) / 2;
         let is_narrow = f.is_narrow();
         let (long, _) = f.sides(axis);
-        // Rows of less than a page lie one after the other: 30 x 400 x 6000 tt took 0.8 of the time that it took in blocks of 32 steps.
-        let ends_soon = long * f.es < PAGE;
+        // Rows that begin less than a page apart: 30 x 400 x 6000 tt took 0.8 of the time that it took in blocks of 32 steps, and 16 x 300 x 8000 nt
+        // in f64, from memory, 0.9.
+        let pitch = if axis == Axis::M { f.pitch_a } else { f.pitch_b };
+        let ends_soon = f.waits_for_l3() && pitch < PAGE;
         if is_far && is_narrow && long * f.es <= 2 * PAGE {
             // Steps of k follow each other within a page or two: some lines of each are a block that stays in the first-level cache, and a
             // processor runs ahead in all of them.
@@ -183,11 +185,11 @@ impl Choice {
             // Used often enough for a copy, which the first tile of each panel makes on its way. Elements of 16 bytes are few in a line, which
             // takes long to come for what is done with it: some lines that follow each other are copied at a time.
             let copied = Self { u: 256, ..plain };
-            let pitch = if axis == Axis::M { f.pitch_a } else { f.pitch_b };
+            let begins_anywhere = f.waits_for_l3() && f.in_place && !pitch.is_multiple_of(LINE);
             return match f.es {
                 16 => Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied },
                 // Two lines of each step, which begins elsewhere in a line, lie in three: 5001 x 64 x 500 nn took 0.9 to 0.95 of the time.
-                4 if !is_narrow && !pitch.is_multiple_of(LINE) => Self { v_block: 8 * LINE / f.es, ..copied },
+                4 if begins_anywhere => Self { v_block: 8 * LINE / f.es, ..copied },
                 _ => copied,
             };
         }
@@ -282,8 +284,7 @@ impl Choice {
         Self { broadcast: false, u, v_block, prefetch, ..common }
     }
 
-    /// Some hundred steps of the vectors of a tile stay in the first-level cache, while rows of the other operand go past them a few at a time
-    /// from where they lie: 256 x 256 x 8192 nn took 0.87 of the time that Goto's loops took, and 160 x 200 x 5000 on two threads 0.8.
+    /// Some hundred steps of the vectors of a tile stay near, while rows of the other operand go past them a few at a time from where they lie: 256 x 256 x 8192 nn took 0.87 of the time that Goto's loops took, and 160 x 200 x 5000 on two threads 0.8.
     fn long(f: &Facts) -> Self {
         let axis = if f.deep_a { Axis::N } else { Axis::M };
         let tile = (4, 6);

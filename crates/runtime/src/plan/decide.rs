@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use tilewright_core::decision::{Alternative, Decision};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome};
 use tilewright_core::objective::Objective;
+use tilewright_core::predictor::Coverage;
 use tilewright_core::problem::Problem;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Point;
@@ -147,16 +148,21 @@ impl Deciding<'_> {
         let Some(default) = self.default.filter(|_| self.settings.worth_leaving.is_finite()) else {
             return (None, "the model's first choice was taken");
         };
-        // Networks that saw few inputs like this one err together more often: they have to promise as much twice over.
-        let (extrapolates, usual) = (self.knowledge.extrapolates(), self.settings.worth_leaving);
-        let worth_leaving = if extrapolates { usual.min(usual * usual) } else { usual };
-        match self.knowledge.unanimous(worth_leaving) {
-            None if extrapolates => {
+        let usual = self.settings.worth_leaving;
+        let (worth_leaving, kept) = match self.knowledge.coverage() {
+            Coverage::Full => (usual, "the default was kept: the model promises too little more"),
+            // Networks that saw few inputs like this one err together more often: they have to promise as much twice over.
+            Coverage::Sparse => {
                 let kept =
                     "the default was kept: the model promises too little more, fitted on too few inputs like this one";
-                (Some(default), kept)
+                (usual.min(usual * usual), kept)
             }
-            None => (Some(default), "the default was kept: the model promises too little more"),
+            Coverage::None => {
+                return (Some(default), "the default was kept: the model was fitted on no input like this one");
+            }
+        };
+        match self.knowledge.unanimous(worth_leaving) {
+            None => (Some(default), kept),
             Some((point, is_first)) => {
                 let predicted_s = self.knowledge.model().map(|model| model.cost(&point));
                 let what = match is_first {

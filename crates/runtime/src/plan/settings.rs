@@ -25,7 +25,7 @@ pub struct PlanSettings {
     pub top: usize,
     /// Of two configurations that nobody timed, the model's is taken where it expects less than this share of the default's time: the
     /// first of very many is more often one that the model takes for too fast than the default is. Less than its square where the model was
-    /// fitted on too few inputs like this one.
+    /// fitted on too few inputs like this one, and never where it was fitted on none.
     pub worth_leaving: f64,
     /// What searches by measuring, beginning from the model's best or, without a model, from the default.
     pub strategy: Choice,

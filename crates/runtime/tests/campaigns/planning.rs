@@ -8,7 +8,7 @@ use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceSpec, HostDevice};
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::measurement::{Measurement, Timing};
-use tilewright_core::predictor::{BindError, Predictor, Scorer};
+use tilewright_core::predictor::{BindError, Coverage, Predictor, Scorer};
 use tilewright_core::problem::{AnyKernel, Erased, Measure, MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::{Point, Points};
@@ -169,17 +169,17 @@ fn word(problem: &dyn Problem, point: &[u16]) -> f64 {
 }
 
 /// Two networks whose mean is [`word`]: what they differ by, as a log.
-struct Divided(fn(&dyn Problem, &[u16]) -> f32, bool);
+struct Divided(fn(&dyn Problem, &[u16]) -> f32, Coverage);
 
 struct OfTwo<'a> {
     problem: &'a dyn Problem,
     doubt: fn(&dyn Problem, &[u16]) -> f32,
-    extrapolates: bool,
+    coverage: Coverage,
 }
 
 impl Predictor for Divided {
     fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
-        Ok(Box::new(OfTwo { problem, doubt: self.0, extrapolates: self.1 }))
+        Ok(Box::new(OfTwo { problem, doubt: self.0, coverage: self.1 }))
     }
 }
 
@@ -194,22 +194,22 @@ impl Scorer for OfTwo<'_> {
         vec![all(-1.0), all(1.0)]
     }
 
-    fn extrapolates(&self) -> bool {
-        self.extrapolates
+    fn coverage(&self) -> Coverage {
+        self.coverage
     }
 }
 
 #[test]
 fn where_nothing_is_timed_all_networks_expect_a_choice_to_be_ahead() {
-    let plan_so = |doubt, extrapolates, worth_leaving| {
-        let model: Option<Box<dyn Predictor>> = Some(Box::new(Divided(doubt, extrapolates)));
+    let plan_so = |doubt, coverage, worth_leaving| {
+        let model: Option<Box<dyn Predictor>> = Some(Box::new(Divided(doubt, coverage)));
         let settings = PlanSettings { top: 0, worth_leaving, ..settings() };
         let mut setup = Setup { model, settings, ..Setup::new() };
         let planned = setup.plan("n=10000").unwrap();
         let problem = setup.kernel.problem(&setup.device, &words("n=10000")).unwrap();
         (word(&*problem, &planned.point), Some(planned.point) == problem.default_point(), planned.reason)
     };
-    let plan = |doubt| plan_so(doubt, false, settings().worth_leaving);
+    let plan = |doubt| plan_so(doubt, Coverage::Full, settings().worth_leaving);
     let (agreed, _, why) = plan(|_, _| 0.0);
     assert!(agreed < 1.001e-6 && why.contains("the model's first choice was taken"), "{why}");
     let (second, is_default, why) = plan(|problem, point| if word(problem, point) < 1.001e-6 { 3.0 } else { 0.0 });
@@ -221,11 +221,13 @@ fn where_nothing_is_timed_all_networks_expect_a_choice_to_be_ahead() {
     let setup = Setup::new();
     let problem = setup.kernel.problem(&setup.device, &words("n=10000")).unwrap();
     let even = (1e-6 / word(&*problem, &problem.default_point().unwrap())).sqrt();
-    let kept = |extrapolates, worth_leaving| plan_so(|_, _| 0.0, extrapolates, worth_leaving);
-    let (_, is_default, why) = kept(true, 0.98 * even);
+    let kept = |coverage, worth_leaving| plan_so(|_, _| 0.0, coverage, worth_leaving);
+    let (_, is_default, why) = kept(Coverage::Sparse, 0.98 * even);
     assert!(is_default && why.contains("too few inputs like this one"), "{why}");
-    assert!(!kept(false, 0.98 * even).1 && !kept(true, 1.02 * even).1);
-    let (agreed, _, _) = plan_so(|_, _| 0.0, true, f64::INFINITY);
+    assert!(!kept(Coverage::Full, 0.98 * even).1 && !kept(Coverage::Sparse, 1.02 * even).1);
+    let (_, is_default, why) = kept(Coverage::None, 1.02 * even);
+    assert!(is_default && why.contains("no input like this one"), "{why}");
+    let (agreed, _, _) = plan_so(|_, _| 0.0, Coverage::None, f64::INFINITY);
     assert!(agreed < 1.001e-6);
 }
 

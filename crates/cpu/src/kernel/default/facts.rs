@@ -262,16 +262,18 @@ impl Facts {
         self.l3 > SHARED_BY_FEW && !self.is_narrow()
     }
 
-    /// Whether C stays in a third of the second-level caches past a reduction that is long beside its sides, and one operand can be loaded
-    /// where it lies while the other is read along the reduction. As measured where a vector is a line, and memory is waited for.
+    /// Whether C stays in a third of the second-level cache, of that of two threads where there are so many, past a reduction that is long beside
+    /// its sides, and one operand can be loaded where it lies, by steps that do not fall into one set of the first-level cache, while the other
+    /// is read along the reduction. As measured where a vector is a line, and memory is waited for.
     fn is_long(&self) -> bool {
         let (short, long) = (self.m.min(self.n), self.m.max(self.n));
         let is_placed = self.in_place && self.parts == 1 && self.deep_a != self.deep_b;
         is_placed
             && short > SHORT
             && self.k >= 4 * long
-            && 3 * self.m * self.n * self.es <= self.l2 * self.threads
+            && 3 * self.m * self.n * self.es <= self.l2 * self.threads.min(2)
             && self.waits_for_l3()
+            && !is_one_set(if self.deep_a { self.pitch_b } else { self.pitch_a }, (self.l1 / PAGE).max(1))
     }
 
     pub(super) fn family(&self) -> Family {

@@ -17,8 +17,8 @@ impl Facts {
     /// What threads divide of a product whose vectors run along this axis, and whose tile has so many vectors and elements across them.
     pub(super) fn divided(&self, axis: Axis, tile: (usize, usize)) -> Threads {
         let is_deep = self.family() == Family::Deep && (self.bytes() > self.l2 / 3 || !self.has_tiles(axis, tile));
-        // Slices of a long product are long for each thread; a C that takes long to add up is transposed in parts at least.
-        let is_added = axis == Axis::N || 4 * self.m * self.n * self.es <= self.l2;
+        // Slices of a long product are long for each thread, unless it takes long to add them up.
+        let is_added = 3 * self.m * self.n * self.es <= self.l2;
         let is_long = self.family() == Family::Long && self.k >= ENOUGH_STEPS * self.threads && is_added;
         if is_deep || is_long || self.shortens_runs(axis) {
             Threads::Reduction
@@ -70,7 +70,7 @@ impl Facts {
     }
 
     /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers: by all lanes of vectors along this axis,
-    /// some of which are masked.
+    /// some of which are masked; narrower vectors take as long.
     pub(super) fn is_little(&self, axis: Axis) -> bool {
         let (v, s) = self.sides(axis);
         let written = [self.n, self.products, self.out].into_iter().fold(self.m, usize::saturating_mul);
