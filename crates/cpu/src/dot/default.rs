@@ -163,8 +163,8 @@ impl Facts {
     }
 
     /// Whether the shorter operand is copied for a longer one that is near and long enough to make it pay, on a core that multiplies two vectors
-    /// of a line at a time: 4 x 3000 x 128 nn in f32 took half
-    /// of the time that `gemm.cpu` took, and 4 x 500 x 128 of the time that `gemm.cpu-small` took.
+    /// of a line at a time: 4 x 3000 x 128 nn in f32 took half of the time that `gemm.cpu` took, and 4 x 500 x 128 of the time that
+    /// `gemm.cpu-small` took.
     fn is_copied_for_long(&self) -> bool {
         self.is_line() && self.waits_for_l3() && !self.is_far() && self.long() >= COPIED_FOR
     }

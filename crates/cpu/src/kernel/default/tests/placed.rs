@@ -53,6 +53,9 @@ fn steps_that_begin_elsewhere_in_a_line_are_copied_some_lines_at_a_time() {
 
 #[test]
 fn rows_of_less_than_a_page_are_read_many_at_a_time() {
-    let steps = |n| Choice::of(&Facts::of(&waiting(1), &GemmInput::new(30, n, 6000, DType::F32, Layout::Tt))).u;
-    assert_eq!([steps(400), steps(1500)], [128, 32]);
+    let input = |n, k| GemmInput::new(30, n, k, DType::F32, Layout::Tt);
+    let steps = |input: &GemmInput| Choice::of(&Facts::of(&waiting(1), input)).u;
+    assert_eq!([steps(&input(400, 6000)), steps(&input(1500, 6000))], [128, 32]);
+    // From memory, and rows that lie pages apart.
+    assert_eq!([steps(&input(400, 12_000)), steps(&GemmInput { ldb: 4096, ..input(400, 6000) })], [128, 32]);
 }
