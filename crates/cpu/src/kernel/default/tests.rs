@@ -7,6 +7,7 @@ use tilewright_core::expr::Value;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_ops::gemm::{Batch, Layout, ScalarClass};
 
+mod narrow;
 mod placed;
 
 fn family(m: usize, n: usize, k: usize, layout: Layout) -> Family {

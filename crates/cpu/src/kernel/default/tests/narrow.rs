@@ -1,0 +1,72 @@
+//! What vectors of half a line get where those of a line get something else.
+
+use super::super::*;
+use crate::kernel::CpuGemm;
+use crate::proofs::device;
+use std::sync::Arc;
+use tilewright_core::dtype::DType;
+use tilewright_core::problem::{Bound, Problem};
+use tilewright_ops::gemm::{Layout, ScalarClass};
+
+fn choice(vec_max: i64, input: &GemmInput) -> Choice {
+    Choice::of(&Facts::of(&device(vec_max, 1), input))
+}
+
+fn product((m, n, k): (usize, usize, usize), dtype: DType, layout: Layout) -> GemmInput {
+    GemmInput::new(m, n, k, dtype, layout)
+}
+
+#[test]
+fn a_deep_product_that_is_read_step_by_step_takes_few_steps_at_a_time() {
+    let blocks = |vec_max, size, dtype, layout| {
+        let choice = choice(vec_max, &product(size, dtype, layout));
+        (choice.k_s == 8).then_some((choice.u, choice.v_block))
+    };
+    let deep = (64, 64, 60_000);
+    assert_eq!(blocks(32, deep, DType::F32, Layout::Nt), Some((128, 32)));
+    assert_eq!(blocks(32, deep, DType::F64, Layout::Nt), Some((64, 16)));
+    assert_eq!(blocks(32, (16, 64, 60_000), DType::F32, Layout::Nt), Some((128, 16)));
+    // Operands along the reduction, what the second-level cache holds, and vectors that are lines.
+    let along = [Layout::Nn, Layout::Tt, Layout::Tn].map(|layout| blocks(32, deep, DType::F32, layout));
+    assert_eq!(along, [None; 3]);
+    assert_eq!(blocks(32, (64, 64, 600), DType::F32, Layout::Nt), None);
+    assert_eq!(blocks(64, deep, DType::F32, Layout::Nt), None);
+}
+
+#[test]
+fn a_flat_c_beyond_the_second_level_cache_is_written_by_whole_lines() {
+    let copies = |vec_max, input: &GemmInput| {
+        let choice = choice(vec_max, input);
+        (choice.tile == (4, 2) && choice.stream).then_some((choice.pack_v, choice.pack_s, choice.v_block))
+    };
+    let square = product((896, 896, 32), DType::F32, Layout::Nt);
+    assert_eq!(copies(32, &square), Some((true, false, 64)));
+    // Steps of B a page apart, rows of it along k.
+    let wide = |layout| copies(32, &product((512, 1024, 32), DType::F32, layout));
+    assert_eq!([wide(Layout::Nt), wide(Layout::Nn)], [Some((true, true, 64)), Some((true, false, 64))]);
+    // Columns of C that begin within a line, that share a set, that are read as well, and that stay near; few steps; doubles; vectors that are lines.
+    let padded = GemmInput { ldc: 904, ..square.clone() };
+    let read = GemmInput { beta: ScalarClass::One, ..square.clone() };
+    let sizes = [(1024, 896, 32), (256, 256, 32), (896, 896, 12)];
+    let others = sizes.map(|size| product(size, DType::F32, Layout::Nt));
+    let doubles = product((640, 640, 32), DType::F64, Layout::Nt);
+    for input in others.iter().chain([&padded, &read, &doubles]) {
+        assert_eq!(copies(32, input), None, "{input:?}");
+    }
+    assert_eq!(copies(64, &square), None);
+}
+
+#[test]
+fn a_flat_c_of_whole_lines_is_legal_for_all_rows() {
+    for m in [896, 900, 911] {
+        let input = GemmInput { ldc: 912, ..product((m, 896, 32), DType::F32, Layout::Tn) };
+        let is_wanted = choice(32, &input).stream;
+        assert!(is_wanted && stored(&input) == "stream", "{m}");
+    }
+}
+
+/// How the default stores C.
+fn stored(input: &GemmInput) -> String {
+    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, 1)), input.clone()).unwrap();
+    problem.space().config(&problem.default_point().unwrap()).get("store").unwrap().to_string()
+}
