@@ -238,14 +238,15 @@ impl Facts {
         2 * self.k >= 3 * STREAMS && pitch >= PAGE && is_far && !takes_turns && self.waits_for_l3()
     }
 
-    /// Whether a flat product of numbers of 32 bits on vectors of half a line leaves the second-level cache and writes columns of whole lines: around
-    /// the caches, 896 x 896 x 32 took 0.85 of the time, 1600 x 512 x 32 tn 0.8. Of 64 bits it did not take less, nor where columns of C share a
-    /// set of the first-level cache.
+    /// Whether a flat product on vectors of half a line leaves the second-level cache and writes columns of whole lines: around the caches,
+    /// 896 x 896 x 32 took 0.85 of the time in f32, 448 x 448 x 64 in f64 too. It took longer where columns of C share a set of the first-level
+    /// cache, where a copy of A is read for few columns, and where many tiles of rows are not whole.
     pub(super) fn streams_narrow(&self, axis: Axis) -> bool {
         let is_far = 4 * self.bytes() / self.threads > 5 * self.l2;
         let is_written = self.in_place && self.writes_lines(axis) && self.pitch_c.is_multiple_of(LINE);
-        let is_whole = is_written && !self.columns_share_a_set();
-        self.is_narrow() && self.es == 4 && self.parts == 1 && self.k >= 16 && is_far && is_whole
+        let is_whole = 4 * (self.m * self.out).next_multiple_of(2 * LINE) <= 5 * self.m * self.out;
+        let is_worth_it = self.k >= 16 && self.n >= SHORT / 2 && is_whole && !self.columns_share_a_set();
+        self.is_narrow() && self.parts == 1 && is_far && is_written && is_worth_it
     }
 
     pub(super) fn registers(&self) -> usize {
