@@ -393,7 +393,7 @@ impl Choice {
     /// from a copy of A that stays while all of B goes past it. Steps of B that fall into one set of the first-level cache are copied.
     fn whole_lines(self, f: &Facts) -> Self {
         let tile = (2 * LINE / (f.lanes * f.es), 2);
-        let pack_s = !f.deep_b && is_one_set(f.pitch_b, f.l1 / PAGE);
+        let pack_s = !f.deep_b && is_one_set(f.pitch_b, f.ways());
         let v_block = 2 * tile.0 * f.lanes;
         Self { tile, pack_v: true, pack_s, broadcast: false, stream: true, v_block, k_s: 2, ..self }
     }

@@ -159,8 +159,12 @@ impl Facts {
 
     /// Whether all columns of C fall into one set of the first-level cache, and are more than it holds.
     pub(super) fn columns_share_a_set(&self) -> bool {
-        let ways = (self.l1 / PAGE).max(1);
-        self.n > ways && is_one_set(self.pitch_c, ways)
+        self.n > self.ways() && is_one_set(self.pitch_c, self.ways())
+    }
+
+    /// Ways of the first-level cache, whose sets take a page.
+    pub(super) fn ways(&self) -> usize {
+        (self.l1 / PAGE).max(1)
     }
 
     /// Whether steps of the operand across vectors lie an even number of pages apart, give or take a few bytes, and are read often enough
@@ -246,7 +250,7 @@ impl Facts {
         let is_written = self.in_place && self.writes_lines(axis) && self.pitch_c.is_multiple_of(LINE);
         let is_whole = 4 * (self.m * self.out).next_multiple_of(2 * LINE) <= 5 * self.m * self.out;
         let is_worth_it = self.k >= 16 && self.n >= SHORT / 2 && is_whole && !self.columns_share_a_set();
-        self.is_narrow() && self.parts == 1 && is_far && is_written && is_worth_it
+        2 * self.lanes * self.es == LINE && self.parts == 1 && is_far && is_written && is_worth_it
     }
 
     pub(super) fn registers(&self) -> usize {
@@ -284,7 +288,7 @@ impl Facts {
             && self.k >= 4 * long
             && 3 * self.m * self.n * self.es <= self.l2 * self.threads.min(2)
             && self.waits_for_l3()
-            && !is_one_set(if self.deep_a { self.pitch_b } else { self.pitch_a }, (self.l1 / PAGE).max(1))
+            && !is_one_set(if self.deep_a { self.pitch_b } else { self.pitch_a }, self.ways())
     }
 
     pub(super) fn family(&self) -> Family {
