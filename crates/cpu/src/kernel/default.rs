@@ -282,16 +282,16 @@ impl Choice {
             return Self { tile: WIDE_COMPLEX, broadcast: false, u: 64, v_block: 64, k_s: 8, prefetch, ..common };
         }
         let deep = Self { broadcast: false, u, v_block, prefetch, ..common };
-        let is_read_by_steps = !fits_l2 && !pack_v && !f.deep_across(axis);
+        let is_read_by_steps = f.bytes() > f.threads * f.l2 && !pack_v && !f.deep_across(axis) && s > tile.1;
         if f.is_narrow() && f.parts == 1 && is_read_by_steps { deep.step_by_step(f, v) } else { deep }
     }
 
-    /// Both operands of a deep product beyond the second-level cache are read step by step, by vectors of half a line: few enough steps at a time that
-    /// lines of the one are still in the first-level cache for the tile across that reads the rest of them. 64 x 64 x 60000 nt took 0.8 of the
-    /// time that it took in blocks of twice the steps, 64 x 50 x 60000 nt 0.75.
+    /// Both operands of a deep product beyond the second-level caches are read step by step, by vectors of less than a line: few enough steps at a
+    /// time that lines of the one are still in the first-level cache for the tile across that reads the rest of them. 64 x 64 x 60000 nt took 0.8
+    /// of the time that it took in blocks of twice the steps, 64 x 50 x 60000 nt 0.75.
     fn step_by_step(self, f: &Facts, v: usize) -> Self {
         let panels = if v >= 4 * self.v_block { 2 } else { 1 };
-        Self { u: self.u.min(512 / f.es), v_block: panels * self.v_block, k_s: 8, ..self }
+        Self { u: 512 / f.es, v_block: panels * self.v_block, k_s: 8, ..self }
     }
 
     /// Some hundred steps of the vectors of a tile stay near, while rows of the other operand go past them a few at a time from where they lie: 256 x 256 x 8192 nn took 0.87 of the time that Goto's loops took, and 160 x 200 x 5000 on two threads 0.8.
@@ -328,8 +328,8 @@ impl Choice {
 
     /// C is written once: column by column unless there are few steps and it stays near, and around the caches where it does not fit them
     /// (see [`Self::around_caches`] for a slow one) and [whole lines of it are only written](Facts::writes_lines): halves of lines, in columns
-    /// that lie pages apart, leave a processor's buffers before the other half comes. Where the widest vectors are half a line, a C beyond the caches is written as that of
-    /// a large product.
+    /// that lie pages apart, leave a processor's buffers before the other half comes. Where the widest vectors are half a line, [whole lines of
+    /// a C in the last-level cache](Facts::streams_narrow) are written so, and a C beyond it as that of a large product.
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let (v, s) = f.sides(axis);

@@ -37,6 +37,8 @@ pub(super) struct Facts {
     /// Whether C is written and not read, and whether whole vectors of it are aligned.
     pub(super) writes_only: bool,
     pub(super) aligned: bool,
+    /// Whether columns of C begin with a line.
+    columns_are_lines: bool,
     /// Bytes from a row or column of A to the next, of B, and from a column of C to the next.
     pub(super) pitch_a: usize,
     pub(super) pitch_b: usize,
@@ -82,6 +84,7 @@ impl Facts {
             writes_only: input.beta == ScalarClass::Zero,
             aligned: (input.ldc * out).is_multiple_of(fact("vec_max", 16))
                 && input.operand_align() >= fact("vec_max", 16),
+            columns_are_lines: (input.ldc * out).is_multiple_of(LINE) && input.operand_align() >= LINE,
             pitch_a,
             pitch_b,
             pitch_c: out * input.ldc,
@@ -244,12 +247,14 @@ impl Facts {
 
     /// Whether a flat product on vectors of half a line leaves the second-level cache and writes columns of whole lines: around the caches,
     /// 896 x 896 x 32 took 0.85 of the time in f32, 448 x 448 x 64 in f64 too. It took longer where columns of C share a set of the first-level
-    /// cache, where a copy of A is read for few columns, and where many tiles of rows are not whole.
+    /// cache, and where a copy of A is read for few columns. Tiles of two lines that do not divide a column become smaller and share lines with
+    /// their neighbours, which takes longer unless the column is long.
     pub(super) fn streams_narrow(&self, axis: Axis) -> bool {
         let is_far = 4 * self.bytes() / self.threads > 5 * self.l2;
-        let is_written = self.in_place && self.writes_lines(axis) && self.pitch_c.is_multiple_of(LINE);
-        let is_whole = 4 * (self.m * self.out).next_multiple_of(2 * LINE) <= 5 * self.m * self.out;
-        let is_worth_it = self.k >= 16 && self.n >= SHORT / 2 && is_whole && !self.columns_share_a_set();
+        let column = self.m * self.out;
+        let is_whole = self.columns_are_lines && (column.is_multiple_of(2 * LINE) || column >= 16 * LINE);
+        let is_written = self.in_place && self.writes_lines(axis) && is_whole && !self.columns_share_a_set();
+        let is_worth_it = self.k >= 16 && self.n >= SHORT / 2;
         2 * self.lanes * self.es == LINE && self.parts == 1 && is_far && is_written && is_worth_it
     }
 

@@ -26,10 +26,11 @@ fn a_deep_product_that_is_read_step_by_step_takes_few_steps_at_a_time() {
     assert_eq!(blocks(32, deep, DType::F32, Layout::Nt), Some((128, 32)));
     assert_eq!(blocks(32, deep, DType::F64, Layout::Nt), Some((64, 16)));
     assert_eq!(blocks(32, (16, 64, 60_000), DType::F32, Layout::Nt), Some((128, 16)));
-    // Operands along the reduction, what the second-level cache holds, and vectors that are lines.
+    // Operands along the reduction, what the second-level cache holds, a single tile across, and vectors that are lines.
     let along = [Layout::Nn, Layout::Tt, Layout::Tn].map(|layout| blocks(32, deep, DType::F32, layout));
     assert_eq!(along, [None; 3]);
-    assert_eq!(blocks(32, (64, 64, 600), DType::F32, Layout::Nt), None);
+    let others = [(64, 64, 600), (16, 6, 60_000)].map(|size| blocks(32, size, DType::F32, Layout::Nt));
+    assert_eq!(others, [None; 2]);
     assert_eq!(blocks(64, deep, DType::F32, Layout::Nt), None);
 }
 
@@ -45,29 +46,33 @@ fn a_flat_c_beyond_the_second_level_cache_is_written_by_whole_lines() {
     // Steps of B a page apart, rows of it along k.
     let wide = |layout| copies(32, &product((512, 1024, 32), DType::F32, layout));
     assert_eq!([wide(Layout::Nt), wide(Layout::Nn)], [Some((true, true, 64)), Some((true, false, 64))]);
-    // Columns of C that begin within a line, that share a set, that are read as well, and that stay near; few steps, few columns, rows that end
-    // within a tile; vectors that are lines, or quarters of one.
+    // Columns of C that begin within a line, that share a set, that are read as well, and that stay near; few steps, few columns, short columns
+    // that tiles do not divide; vectors that are lines, or quarters of one.
     let padded = GemmInput { ldc: 904, ..square.clone() };
     let read = GemmInput { beta: ScalarClass::One, ..square.clone() };
-    let sizes = [(1024, 896, 32), (256, 256, 32), (896, 896, 12), (20_000, 48, 32), (48, 10_000, 32)];
+    let halves = GemmInput { align: 32, ..square.clone() };
+    let sizes = [(1024, 896, 32), (256, 256, 32), (896, 896, 12), (20_000, 48, 32), (80, 2500, 32)];
     let others = sizes.map(|size| product(size, DType::F32, Layout::Nt));
-    for input in others.iter().chain([&padded, &read]) {
+    for input in others.iter().chain([&padded, &read, &halves]) {
         assert_eq!(copies(32, input), None, "{input:?}");
     }
-    assert_eq!([copies(64, &square), copies(16, &square)], [None; 2]);
+    let streams = |vec_max| Facts::of(&device(vec_max, 1), &square).streams_narrow(Axis::M);
+    assert_eq!([64, 32, 16].map(streams), [false, true, false]);
 }
 
 #[test]
-fn a_flat_c_of_whole_lines_is_legal_for_all_rows() {
-    for m in [896, 900, 911] {
-        let input = GemmInput { ldc: 912, ..product((m, 896, 32), DType::F32, Layout::Tn) };
-        let is_wanted = choice(32, &input).stream;
-        assert!(is_wanted && stored(&input) == "stream", "{m}");
+fn a_flat_c_of_whole_lines_is_legal_for_all_rows_and_threads() {
+    for (m, n) in [(896usize, 448), (900, 448), (911, 448), (32, 10_000), (4000, 64)] {
+        for (dtype, threads) in [DType::F32, DType::F64].into_iter().flat_map(|dtype| [(dtype, 1), (dtype, 2)]) {
+            let input = GemmInput { ldc: m.next_multiple_of(16), ..product((m, n, 32), dtype, Layout::Nn) };
+            let is_wanted = Choice::of(&Facts::of(&device(32, threads), &input)).stream;
+            assert!(is_wanted && stored(&input, threads) == "stream", "{input:?} {threads}");
+        }
     }
 }
 
 /// How the default stores C.
-fn stored(input: &GemmInput) -> String {
-    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, 1)), input.clone()).unwrap();
+fn stored(input: &GemmInput, threads: i64) -> String {
+    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, threads)), input.clone()).unwrap();
     problem.space().config(&problem.default_point().unwrap()).get("store").unwrap().to_string()
 }
