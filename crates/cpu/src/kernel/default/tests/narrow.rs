@@ -26,10 +26,10 @@ fn a_deep_product_that_is_read_step_by_step_takes_few_steps_at_a_time() {
     assert_eq!(blocks(32, deep, DType::F32, Layout::Nt), Some((128, 32)));
     assert_eq!(blocks(32, deep, DType::F64, Layout::Nt), Some((64, 16)));
     assert_eq!(blocks(32, (16, 64, 60_000), DType::F32, Layout::Nt), Some((128, 16)));
-    // Operands along the reduction, what the second-level cache holds, a single tile across, and vectors that are lines.
+    // Operands along the reduction, what the second-level cache holds, a line across, and vectors that are lines.
     let along = [Layout::Nn, Layout::Tt, Layout::Tn].map(|layout| blocks(32, deep, DType::F32, layout));
     assert_eq!(along, [None; 3]);
-    let others = [(64, 64, 600), (16, 6, 60_000)].map(|size| blocks(32, size, DType::F32, Layout::Nt));
+    let others = [(64, 64, 600), (16, 16, 60_000)].map(|size| blocks(32, size, DType::F32, Layout::Nt));
     assert_eq!(others, [None; 2]);
     assert_eq!(blocks(64, deep, DType::F32, Layout::Nt), None);
 }
@@ -43,7 +43,8 @@ fn a_flat_c_beyond_the_second_level_cache_is_written_by_whole_lines() {
     let square = product((896, 896, 32), DType::F32, Layout::Nt);
     assert_eq!(copies(32, &square), Some((true, false, 64)));
     assert_eq!(copies(32, &product((640, 640, 32), DType::F64, Layout::Nt)), Some((true, false, 32)));
-    // Steps of B a page apart, rows of it along k.
+    // Steps of B a page or a quarter of one apart, rows of it along k.
+    assert_eq!(copies(32, &product((1792, 256, 64), DType::F32, Layout::Nt)), Some((true, true, 64)));
     let wide = |layout| copies(32, &product((512, 1024, 32), DType::F32, layout));
     assert_eq!([wide(Layout::Nt), wide(Layout::Nn)], [Some((true, true, 64)), Some((true, false, 64))]);
     // Columns of C that begin within a line, that share a set, that are read as well, and that stay near; few steps, few columns, short columns
