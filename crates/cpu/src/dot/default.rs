@@ -41,18 +41,8 @@ const TRANSPOSED_SMALL: f64 = 3.5;
 /// bytes it always waits longer.
 const WAITED: f64 = 3.0;
 
-/// What this kernel takes beside multiplying where vectors are less than a line, the same from beyond the second-level cache, what others take to transpose, and what a copy of the shorter
-/// operand does, each as of the constants for lines.
-const READ_NARROW: f64 = 0.25;
-const READ_FAR_NARROW: f64 = 0.35;
-const TRANSPOSED_NARROW: f64 = 1.0;
-const PACKED_NARROW: f64 = 2.2;
-/// What `gemm.cpu-small` spares beside other kernels there.
-const AHEAD_SMALL: f64 = 0.1;
-
 /// Bytes of a column of the shorter side up to which far memory is read no faster by another kernel.
 const AS_FAST: usize = 12;
-const AS_FAST_NARROW: usize = 16;
 
 /// Multiply-adds of a vector that an element of the shorter operand takes to be transposed, of so many rows at a time; one of 8 bytes takes
 /// twice as many where a core multiplies two vectors at a time.
@@ -61,8 +51,6 @@ const PACKED_ROWS: usize = 8;
 
 /// Rows or columns of the longer operand from which on a copy of the shorter one pays where a core multiplies two vectors at a time.
 const COPIED_FOR: usize = 100;
-/// The same where vectors are less than a line.
-const COPIED_FOR_NARROW: usize = 40;
 
 /// Longest row in bytes that ends before a processor has run ahead in it.
 const SHORT_ROW: usize = 2048;
@@ -120,12 +108,6 @@ impl Facts {
         count.saturating_mul(self.k * self.es)
     }
 
-    /// Whether `gemm.cpu-small` takes the product as well.
-    fn is_small(&self) -> bool {
-        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
-        work <= SMALL_WORK && self.long().max(self.k) <= SMALL_SIDE
-    }
-
     /// Whether the last-level cache takes about as long as memory.
     fn waits_for_l3(&self) -> bool {
         self.l3 > SHARED_BY_FEW
@@ -156,12 +138,10 @@ impl Facts {
     /// multiply whole ones, and transpose an operand; this one sums lanes. As measured on a Zen 4, which multiplies one vector of a line
     /// at a time, and on a Xeon of 2 MB of second-level cache, which multiplies two.
     fn spared(&self) -> f64 {
-        if !self.is_line() {
-            return self.spared_narrow();
-        }
+        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
         let (short, long) = (self.short() as f64, self.long() as f64);
         // A shorter operand that lies across k is loaded as it is, which spares elements of 8 bytes half of their way.
-        let others = if self.is_small() {
+        let others = if work <= SMALL_WORK && self.long().max(self.k) <= SMALL_SIDE {
             self.padded(self.m).min(self.padded(self.n)) + TRANSPOSED_SMALL / short
         } else if self.waits() {
             self.padded(self.short()) - WAITED / short
@@ -177,29 +157,9 @@ impl Facts {
         others - packed - read - SUMMED * self.lanes as f64 / self.k.max(1) as f64
     }
 
-    /// The same where vectors are less than a line, as measured on a Zen 3.
-    fn spared_narrow(&self) -> f64 {
-        let (short, long) = (self.short() as f64, self.long() as f64);
-        let padded = (self.short().next_multiple_of(self.lanes) - self.short()) as f64 / short;
-        let rows = self.short().max(PACKED_ROWS) as f64 / short;
-        let packed = if self.packs { PACKED_NARROW * self.lanes as f64 * rows / long } else { 0.0 };
-        let is_beyond_l2 = self.rows(self.long()) > 4 * self.l2;
-        let read = if is_beyond_l2 { READ_FAR_NARROW } else { READ_NARROW } - TRANSPOSED_NARROW / short;
-        let small = if self.is_small() { AHEAD_SMALL } else { 0.0 };
-        padded - read - packed - small - SUMMED * self.lanes as f64 / self.k.max(1) as f64
-    }
-
-    /// Whether what this kernel spares is known: not of far memory but where it was measured, nor, where vectors are less than a line, of few rows,
-    /// or of rows that all fit the first-level cache or end soon, of which `gemm.cpu-small` is ahead.
+    /// Whether what this kernel spares is known: not where vectors are less than a line, nor of far memory but where it was measured.
     fn may_lead(&self) -> bool {
-        if !self.is_line() {
-            let is_near = !self.is_far() || self.short() * self.es <= AS_FAST_NARROW;
-            let few = self.long() < if self.packs { COPIED_FOR_NARROW } else { LITTLE };
-            let brief = (2 * self.lanes * self.short()).max(if self.packs { 3 * LONG / 4 - 1 } else { 0 });
-            let is_brief = self.is_small() && self.k <= brief;
-            return is_near && !few && !is_brief && self.rows(self.long()) > self.l1;
-        }
-        !self.waits() || (!self.waits_for_l3() && self.es <= 4)
+        self.is_line() && (!self.waits() || (!self.waits_for_l3() && self.es <= 4))
     }
 
     /// Whether the shorter operand is copied for a longer one that is near and long enough to make it pay, on a core that multiplies two vectors
@@ -391,27 +351,5 @@ mod tests {
         assert!(leads(3000, 4, 64, DType::F32, Layout::Tt) && !leads(3000, 12, 128, DType::F32, Layout::Tt));
         assert!(leads(17, 19, 32_769, DType::F32, Layout::Tn) && leads(17, 19, 32_769, DType::F64, Layout::Tn));
         assert!(!leads(200, 40, 1000, DType::F32, Layout::Tn) && !leads(200, 9, 4000, DType::F64, Layout::Tn));
-    }
-
-    #[test]
-    fn where_vectors_are_half_a_line_copies_of_a_thin_operand_pay() {
-        let facts = [("l1d_bytes", 32 << 10), ("l2_bytes", 512 << 10), ("l3_bytes", 32 << 20)];
-        let mut device = device(32, 1);
-        device.facts.extend(facts.map(|(name, bytes)| (name.to_owned(), bytes)));
-        let leads = |(m, n, k), dtype, layout| suits(&device, &GemmInput::new(m, n, k, dtype, layout)) > 0.0;
-        let copied = |size| leads(size, DType::F32, Layout::Tt);
-        assert_eq!([copied((128, 3, 1761)), copied((500, 6, 500)), copied((500, 9, 500))], [true; 3]);
-        // Whole vectors along the shorter side, few rows, rows that the first-level cache holds, and short ones.
-        assert_eq!(
-            [copied((500, 8, 500)), copied((36, 3, 1926)), copied((40, 4, 100)), copied((512, 3, 32))],
-            [false; 4]
-        );
-        // From memory, where few columns alone are read as fast.
-        assert_eq!([copied((2000, 4, 2500)), copied((2000, 6, 2500))], [true, false]);
-        // What lies along k as it is leads for sides that fill vectors badly.
-        let placed = |size, dtype| leads(size, dtype, Layout::Tn);
-        assert_eq!([placed((500, 17, 500), DType::F32), placed((512, 19, 3498), DType::F32)], [true, false]);
-        assert_eq!([placed((512, 4, 57), DType::F32), placed((2000, 4, 57), DType::F32)], [false, true]);
-        assert_eq!([placed((2000, 5, 200), DType::F64), placed((500, 4, 500), DType::F64)], [true, false]);
     }
 }

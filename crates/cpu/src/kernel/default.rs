@@ -14,7 +14,7 @@ mod wanted;
 use crate::LINE;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
-use crate::sets::PAGE;
+use crate::sets::{PAGE, side_by_side};
 use facts::{Facts, Family, OFTEN, ROWS, SHORT, STREAMS};
 use threads::Threads;
 use tiles::{best_tile, sets, streaming_tile};
@@ -195,7 +195,7 @@ impl Choice {
         }
         if !is_far {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
-            let near = Self { pack_v: false, u: plain.near_steps(f, short), v_block: 4096, k_s: 4, ..plain };
+            let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
             let thrashes = f.thrashes_tlb(axis);
             if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
                 // That cache takes about as long as memory: lines are prefetched, unless the few of the other side have to be copied for
@@ -220,21 +220,16 @@ impl Choice {
             64
         };
         let u = match axis {
-            Axis::N if short > 4 && ends_soon => plain.near_steps(f, short).max(most),
+            Axis::N if short > 4 && ends_soon => plain.near_steps(short).max(most),
             Axis::N if short > 4 => most,
             _ => 32,
         };
         Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
     }
 
-    /// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes. Where a vector is half a line, and
-    /// each step on a page of its own, fewer pay, but for numbers of 8 bytes, of which lines hold few to be transposed: 2 x 1699 x 2048 nt took
-    /// 0.3 of the time in blocks of 16 steps, 16 x 1699 x 1024 0.65 in blocks of 32, and 10 x 357 x 1128 took 1.4 times as long.
-    fn near_steps(&self, f: &Facts, short: usize) -> usize {
-        let are_apart = f.is_narrow() && f.parts == 1 && f.pitch_b >= PAGE;
+    /// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes.
+    fn near_steps(&self, short: usize) -> usize {
         match self.axis {
-            Axis::N if are_apart && short <= 4 => 16,
-            Axis::N if are_apart && f.es == 4 => 32,
             // C is transposed behind each block of them.
             Axis::N => 128,
             Axis::M if short > 2 * ROWS => 64,
@@ -359,11 +354,6 @@ impl Choice {
         if f.streams_narrow(axis) {
             return common.whole_lines(f);
         }
-        if f.copies_narrow(axis) {
-            let tile = (4, 3);
-            let v_block = tile.0 * f.lanes;
-            return Self { tile, pack_v: true, pack_s: f.crowds_narrow(), broadcast: false, v_block, ..common };
-        }
         let pack_v = !f.is_loaded(axis);
         let common = Self { pack_v, pack_s: f.thrashes_tlb(axis), k_s: 4, ..common }.around_caches(f);
         // Few columns at once, where all that is done is to write them.
@@ -404,7 +394,7 @@ impl Choice {
     /// 1792 x 256 x 64 nt took 0.8 of the time.
     fn whole_lines(self, f: &Facts) -> Self {
         let tile = (2 * LINE / (f.lanes * f.es), 2);
-        let pack_s = f.crowds_narrow();
+        let pack_s = !f.deep_b && f.k > side_by_side(f.pitch_b, f.l1);
         let v_block = 2 * tile.0 * f.lanes;
         Self { tile, pack_v: true, pack_s, broadcast: false, stream: true, v_block, k_s: 2, ..self }
     }

@@ -8,7 +8,6 @@ use crate::LINE;
 use crate::codegen::vector::Width;
 use crate::dot::{is_thin, lies_along_k};
 use crate::kernel::{THREADED, steps_of_work};
-use crate::sets::{PAGE, is_one_set};
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
@@ -115,11 +114,7 @@ impl Kernel for CpuSmall {
         let is_line = fact("vec_max").is_some_and(|bytes| bytes >= LINE);
         let l1 = fact("l1d_bytes");
         let near = l1.filter(|_| is_line && input.batch.count == 1);
-        // Where vectors are less, that is so of columns that share a set of the cache only: 256 x 500 x 15 tt in f32 took 0.77 of the time.
-        let ways = l1.unwrap_or(0) / PAGE;
-        let shares_a_set = is_one_set(input.ldc * input.types.output.size(), ways.max(1));
-        let is_behind = is_line || input.batch.count > 1 || shares_a_set;
-        if is_behind && default::writes_columns(input, near) && blueprint::straightened(input).layout.a_transposed() {
+        if default::writes_columns(input, near) && blueprint::straightened(input).layout.a_transposed() {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
@@ -178,18 +173,6 @@ mod tests {
         );
         // Where rows lie along the result there are no sums of lanes to be spared.
         assert_eq!(leading(32, [3000, 1, 7], Layout::Nn), "axpy");
-    }
-
-    #[test]
-    fn long_columns_of_few_steps_are_small_products_where_vectors_are_half_a_line() {
-        let suits = |vec_max, (m, n, k), layout| {
-            let mut device = device(vec_max, 1);
-            device.facts.insert("l1d_bytes".to_owned(), 32 << 10);
-            CpuSmall::new().suits(&device, &GemmInput::new(m, n, k, DType::F32, layout)) > 0.0
-        };
-        assert_eq!([32, 64].map(|vec_max| suits(vec_max, (300, 150, 10), Layout::Tt)), [true, false]);
-        // Columns of C that share a set are left to who has several panels of A.
-        assert_eq!([512, 511].map(|m| suits(32, (2 * m, 100, 10), Layout::Tn)), [false, true]);
     }
 
     #[test]

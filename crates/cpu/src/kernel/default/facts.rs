@@ -258,25 +258,6 @@ impl Facts {
         2 * self.lanes * self.es == LINE && self.parts == 1 && is_far && is_written && is_worth_it
     }
 
-    /// Whether all of B goes past a copy of some vectors of A in a flat product, where vectors are half a line: tiles in place would read parts
-    /// of lines, or lines that evict each other from the first-level cache. 1024 x 80 x 64 took 0.6 of the time, 3000 x 80 x 40 0.75,
-    /// 300 x 200 x 64 0.87; 1000 x 20 x 64 and 1500 x 40 x 16 took longer, and so did 4096 x 16 x 16, and 1377 x 81 x 32 on two threads.
-    pub(super) fn copies_narrow(&self, axis: Axis) -> bool {
-        let is_flat = axis == Axis::M && self.in_place && self.parts == 1 && 2 * self.lanes * self.es == LINE;
-        let is_crowded = !self.deep_a && self.k > side_by_side(self.pitch_a, self.l1);
-        let columns = if self.deep_a { 30 } else { 48 * self.threads };
-        let pays = match is_crowded {
-            true => self.k >= 16 && self.n >= OFTEN && self.n * self.k >= 512,
-            false => self.k >= 24 && self.n >= columns,
-        };
-        is_flat && self.m > 8 * self.lanes && pays
-    }
-
-    /// Whether steps of B, which lie apart, are more than [the first-level cache holds](side_by_side) a line of each.
-    pub(super) fn crowds_narrow(&self) -> bool {
-        !self.deep_b && self.k > side_by_side(self.pitch_b, self.l1)
-    }
-
     pub(super) fn registers(&self) -> usize {
         if self.is_narrow() { 16 } else { 32 }
     }

@@ -77,32 +77,3 @@ fn stored(input: &GemmInput, threads: i64) -> String {
     let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, threads)), input.clone()).unwrap();
     problem.space().config(&problem.default_point().unwrap()).get("store").unwrap().to_string()
 }
-
-#[test]
-fn all_of_b_goes_past_a_copy_of_some_rows_of_a_flat_product() {
-    let copies = |vec_max, size, dtype, layout| {
-        let choice = choice(vec_max, &product(size, dtype, layout));
-        (choice.tile == (4, 3) && choice.pack_v && !choice.broadcast && choice.k_s == 8).then_some(choice.pack_s)
-    };
-    let single = |size, layout| copies(32, size, DType::F32, layout);
-    assert_eq!(single((1024, 80, 64), Layout::Nn), Some(false));
-    // Steps of B a page apart are copied, too.
-    assert_eq!(single((300, 1024, 64), Layout::Nt), Some(true));
-    assert_eq!(copies(32, (512, 150, 24), DType::F64, Layout::Nn), Some(false));
-    // Columns that crowd no set pay where B is longer, and A that is copied anyway.
-    assert_eq!([1000, 1024].map(|m| single((m, 20, 64), Layout::Nn)), [None, Some(false)]);
-    assert_eq!([single((1000, 40, 40), Layout::Nn), single((330, 240, 32), Layout::Tn)], [None, Some(false)]);
-    // Little is done with what is copied, few rows, and vectors of a line.
-    let others = [(4096, 16, 16), (64, 500, 40)].map(|size| single(size, Layout::Nn));
-    assert_eq!(others, [None; 2]);
-    assert_eq!(copies(64, (1024, 80, 64), DType::F32, Layout::Nn), None);
-}
-
-#[test]
-fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
-    let steps = |vec_max, size, dtype| choice(vec_max, &product(size, dtype, Layout::Nt)).u;
-    assert_eq!([2, 4, 6, 16].map(|m| steps(32, (m, 1699, 1024), DType::F32)), [16, 16, 32, 32]);
-    assert_eq!([2, 6].map(|m| steps(32, (m, 1000, 1024), DType::F64)), [16, 128]);
-    // Of shorter rows the next step follows on the same page.
-    assert_eq!(steps(32, (10, 357, 1128), DType::F32), 128);
-}
