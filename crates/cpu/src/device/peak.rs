@@ -52,7 +52,7 @@ fn measure(spec: &DeviceSpec) -> BTreeMap<String, f64> {
 }
 
 /// Best rate of several rounds in which all threads work at once. `make` gives each thread its work: a call does about
-/// the given number of steps and returns how much was done.
+/// the given number of steps, or reads some data, and returns how much was done.
 fn together<W: FnMut(usize) -> f64>(threads: usize, make: impl Fn() -> W + Sync) -> f64 {
     let barrier = Barrier::new(threads);
     let round = |work: &mut W| {
@@ -140,7 +140,7 @@ fn read_rate(threads: usize, bytes: usize) -> f64 {
     })
 }
 
-/// Bytes between two looks at the clock: a pass over what leaves all caches takes longer than a round.
+/// Most bytes between two looks at the clock: a pass over what leaves all caches takes longer than a round. Of less data it is a pass.
 #[cfg(target_arch = "x86_64")]
 const PIECE: usize = 1 << 20;
 
