@@ -10,6 +10,21 @@ pub(crate) fn off(bytes: usize, period: usize) -> usize {
     (bytes % period).min(period - bytes % period)
 }
 
+/// Whether vectors of so many bytes are half a line: two loads take one, and tiles of an odd number of vectors share one.
+pub(crate) fn is_half_line(bytes: usize) -> bool {
+    2 * bytes == LINE
+}
+
+/// Ways of a first-level cache of so many bytes.
+pub(crate) fn ways(l1: usize) -> usize {
+    (l1 / PAGE).max(1)
+}
+
+/// Whether so many rows or columns, `pitch` bytes apart, all fall into one set of a first-level cache of `l1` bytes, and are more than it holds.
+pub(crate) fn share_a_set(count: usize, pitch: usize, l1: usize) -> bool {
+    count > ways(l1) && is_one_set(pitch, ways(l1))
+}
+
 /// Whether as many rows as a first-level cache has ways, so far apart, fall into one set of it.
 pub(crate) fn is_one_set(pitch: usize, ways: usize) -> bool {
     is_shared(pitch, PAGE, ways)
@@ -18,7 +33,7 @@ pub(crate) fn is_one_set(pitch: usize, ways: usize) -> bool {
 /// Rows so many bytes apart of which a first-level cache of `l1` bytes holds a line each: those whose distance is a multiple of a large power
 /// of two fall into few of its sets.
 pub(crate) fn side_by_side(pitch: usize, l1: usize) -> usize {
-    let ways = (l1 / PAGE).max(1);
+    let ways = ways(l1);
     let apart = [PAGE, PAGE / 2, PAGE / 4].into_iter().find(|apart| is_shared(pitch, *apart, ways)).unwrap_or(LINE);
     (l1 / apart).max(1)
 }
@@ -31,6 +46,13 @@ fn is_shared(pitch: usize, apart: usize, ways: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_share_a_set_where_they_are_more_than_its_ways() {
+        let of = |count, pitch| share_a_set(count, pitch, 32 << 10);
+        assert_eq!([of(8, 4096), of(9, 4096), of(9, 2048), of(9, 4096 + 64)], [false, true, false, false]);
+        assert_eq!([16, 32, 64].map(is_half_line), [false, true, false]);
+    }
 
     #[test]
     fn rows_pages_apart_are_as_many_as_ways() {

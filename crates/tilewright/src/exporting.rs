@@ -1,6 +1,7 @@
 //! Tuned answers as artefacts without Tilewright: inputs are drawn and planned, what won anywhere is timed everywhere, a tree is
 //! grown on that, and inputs that it has not seen judge it.
 
+mod covering;
 mod guessed;
 mod judged;
 mod names;
@@ -23,6 +24,7 @@ use tilewright_runtime::plan::{PlanSettings, Planned};
 use tilewright_runtime::store::Home;
 use tilewright_runtime::tune::TuneSettings;
 
+use covering::Grown;
 pub use judged::HeldOut;
 use names::Drawn;
 
@@ -30,11 +32,11 @@ use names::Drawn;
 const PLANNED: f64 = 0.45;
 const TIMED: f64 = 0.33;
 
+/// The part of the budget that drawing takes at most, each time.
+const DRAWING: f64 = 0.1;
+
 /// Alternatives of a plan that are timed on all inputs beside its choice.
 const ALTERNATIVES: usize = 1;
-
-/// Configurations that are taken in for inputs where nothing of the tree is legal, at most.
-const MOST_COVERING: usize = 16;
 
 /// How an artefact is made.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,6 +179,11 @@ impl Exporting<'_> {
         (training, held_out)
     }
 
+    /// Drawing may take so long: inputs that name data are made as they are bound.
+    pub(super) fn time_to_draw(&self) -> Duration {
+        self.settings.budget.mul_f64(DRAWING).max(Duration::from_secs(1))
+    }
+
     /// Plans one input without remembering it, in about so much time.
     pub(crate) fn plan(
         &self,
@@ -280,10 +287,8 @@ impl Exporting<'_> {
             let fitted = fit(&table, &settings).map_err(ExportError::from)?;
             let first = checked.first_wrong(measure, &problems, candidates, &fitted.chosen)?;
             let Some((at, complaint)) = first else {
-                let (fallback, uncovered) = self.covering(measure, drawn, (candidates, &wrong), &fitted.chosen)?;
-                let parts = self.parts(drawn.domain().clone(), training.to_vec(), candidates, fallback);
-                let artefact = parts.assemble(&fitted).map_err(ExportError::from)?;
-                return Ok((artefact, (uncovered, drawn.len())));
+                let grown = Grown { training, candidates, wrong: &wrong, fitted: &fitted };
+                return self.assembled(measure, drawn, &grown);
             };
             notes.push(format!("a configuration is left out, since its result was wrong: {complaint}"));
             wrong.push(candidates[at].point.clone());
@@ -294,33 +299,6 @@ impl Exporting<'_> {
                 return Err(ExportError::NothingRight(complaint).into());
             }
         }
-    }
-
-    /// What stands in where nothing of the tree is legal, checked like the rest; and how many drawn inputs have nothing even so.
-    fn covering(
-        &self,
-        measure: &mut dyn Measure,
-        drawn: &Drawn,
-        (candidates, wrong): (&[Candidate], &[Point]),
-        chosen: &[usize],
-    ) -> Result<(Vec<Choice>, usize), Error> {
-        let (found, uncovered) = drawn.covering(self, (candidates, wrong), chosen, MOST_COVERING);
-        let mut right = Vec::new();
-        for candidate in found {
-            let complaint = match drawn.smallest(&candidate.point) {
-                Some(input) => {
-                    let problem = problem(&**self.kernel, self.device, input)?;
-                    judged::complaint(measure, &*problem, &candidate.point)?
-                }
-                // Nothing is computed wherever it is legal.
-                None => None,
-            };
-            match complaint {
-                None => right.push(candidate.choice),
-                Some(complaint) => tracing::error!(config = %candidate.choice.config, %complaint, "wrong result"),
-            }
-        }
-        Ok((right, uncovered))
     }
 
     fn parts(&self, domain: Domain, inputs: Vec<Config>, candidates: &[Candidate], fallback: Vec<Choice>) -> Parts<'_> {

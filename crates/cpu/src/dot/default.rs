@@ -4,6 +4,7 @@ use super::kernel::{is_thin, lies_along_k};
 use super::space::DEPTH;
 use crate::LINE;
 use crate::kernel::SHARED_BY_FEW;
+use crate::sets::is_half_line;
 use crate::small::{SMALL_SIDE, SMALL_WORK};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
@@ -41,8 +42,22 @@ const TRANSPOSED_SMALL: f64 = 3.5;
 /// bytes it always waits longer.
 const WAITED: f64 = 3.0;
 
+/// [`READ_BY_TWO`] where vectors are half a line, and the same where the longer operand comes from beyond the second-level cache, that is, takes
+/// more than so many times its size: a part of what is more stays in it from one product to the next.
+const READ_HALVES: f64 = 0.25;
+const READ_HALVES_FAR: f64 = 0.35;
+const FAR_HALVES: usize = 4;
+/// [`TRANSPOSED`] where vectors are half a line.
+const TRANSPOSED_HALVES: f64 = 1.0;
+/// [`PACKED`] where vectors are half a line.
+const PACKED_HALVES: f64 = 2.2;
+/// What `gemm.cpu-small` spares beside other kernels where vectors are half a line.
+const AHEAD_SMALL: f64 = 0.1;
+
 /// Bytes of a column of the shorter side up to which far memory is read no faster by another kernel.
 const AS_FAST: usize = 12;
+/// The same where vectors are half a line.
+const AS_FAST_HALVES: usize = 16;
 
 /// Multiply-adds of a vector that an element of the shorter operand takes to be transposed, of so many rows at a time; one of 8 bytes takes
 /// twice as many where a core multiplies two vectors at a time.
@@ -51,6 +66,10 @@ const PACKED_ROWS: usize = 8;
 
 /// Rows or columns of the longer operand from which on a copy of the shorter one pays where a core multiplies two vectors at a time.
 const COPIED_FOR: usize = 100;
+/// The same where vectors are half a line.
+const COPIED_FOR_HALVES: usize = 40;
+/// Steps of k up to which a copy of the shorter operand makes this kernel no faster than `gemm.cpu-small`, where vectors are half a line.
+const BRIEF_COPY: usize = 47;
 
 /// Longest row in bytes that ends before a processor has run ahead in it.
 const SHORT_ROW: usize = 2048;
@@ -103,9 +122,20 @@ impl Facts {
         self.lanes * self.es >= LINE
     }
 
+    /// Whether a vector is half a line.
+    fn is_half(&self) -> bool {
+        is_half_line(self.lanes * self.es)
+    }
+
     /// Bytes of so many rows of an operand.
     fn rows(&self, count: usize) -> usize {
         count.saturating_mul(self.k * self.es)
+    }
+
+    /// Whether `gemm.cpu-small` takes the product as well.
+    fn is_small(&self) -> bool {
+        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
+        work <= SMALL_WORK && self.long().max(self.k) <= SMALL_SIDE
     }
 
     /// Whether the last-level cache takes about as long as memory.
@@ -138,10 +168,12 @@ impl Facts {
     /// multiply whole ones, and transpose an operand; this one sums lanes. As measured on a Zen 4, which multiplies one vector of a line
     /// at a time, and on a Xeon of 2 MB of second-level cache, which multiplies two.
     fn spared(&self) -> f64 {
-        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
+        if !self.is_line() {
+            return self.spared_of_halves();
+        }
         let (short, long) = (self.short() as f64, self.long() as f64);
         // A shorter operand that lies across k is loaded as it is, which spares elements of 8 bytes half of their way.
-        let others = if work <= SMALL_WORK && self.long().max(self.k) <= SMALL_SIDE {
+        let others = if self.is_small() {
             self.padded(self.m).min(self.padded(self.n)) + TRANSPOSED_SMALL / short
         } else if self.waits() {
             self.padded(self.short()) - WAITED / short
@@ -157,9 +189,35 @@ impl Facts {
         others - packed - read - SUMMED * self.lanes as f64 / self.k.max(1) as f64
     }
 
-    /// Whether what this kernel spares is known: not where vectors are less than a line, nor of far memory but where it was measured.
+    /// The same where vectors are half a line, as measured on a Zen 3.
+    fn spared_of_halves(&self) -> f64 {
+        let (short, long) = (self.short() as f64, self.long() as f64);
+        let padded = (self.short().next_multiple_of(self.lanes) - self.short()) as f64 / short;
+        let rows = self.short().max(PACKED_ROWS) as f64 / short;
+        let packed = if self.packs { PACKED_HALVES * self.lanes as f64 * rows / long } else { 0.0 };
+        let is_beyond_l2 = self.rows(self.long()) > FAR_HALVES * self.l2;
+        let read = if is_beyond_l2 { READ_HALVES_FAR } else { READ_HALVES } - TRANSPOSED_HALVES / short;
+        let small = if self.is_small() { AHEAD_SMALL } else { 0.0 };
+        padded - read - packed - small - SUMMED * self.lanes as f64 / self.k.max(1) as f64
+    }
+
+    /// Whether what this kernel spares is known: of far memory only where it was measured, and of no vectors of less than half a line.
     fn may_lead(&self) -> bool {
-        self.is_line() && (!self.waits() || (!self.waits_for_l3() && self.es <= 4))
+        if self.is_line() {
+            return !self.waits() || (!self.waits_for_l3() && self.es <= 4);
+        }
+        self.is_half() && self.may_lead_by_halves()
+    }
+
+    /// The same where vectors are half a line: not of few rows, nor of rows that all fit the first-level cache or end soon, of which
+    /// `gemm.cpu-small` is ahead.
+    fn may_lead_by_halves(&self) -> bool {
+        let is_as_fast = self.short() * self.es <= AS_FAST_HALVES && !self.waits_for_l3();
+        let least = if self.packs { COPIED_FOR_HALVES } else { LITTLE };
+        let brief = (2 * self.lanes * self.short()).max(if self.packs { BRIEF_COPY } else { 0 });
+        let is_brief = self.is_small() && self.k <= brief;
+        let is_near = !self.is_far() || is_as_fast;
+        is_near && self.long() >= least && !is_brief && self.rows(self.long()) > self.l1
     }
 
     /// Whether the shorter operand is copied for a longer one that is near and long enough to make it pay, on a core that multiplies two vectors
@@ -351,5 +409,38 @@ mod tests {
         assert!(leads(3000, 4, 64, DType::F32, Layout::Tt) && !leads(3000, 12, 128, DType::F32, Layout::Tt));
         assert!(leads(17, 19, 32_769, DType::F32, Layout::Tn) && leads(17, 19, 32_769, DType::F64, Layout::Tn));
         assert!(!leads(200, 40, 1000, DType::F32, Layout::Tn) && !leads(200, 9, 4000, DType::F64, Layout::Tn));
+    }
+
+    #[test]
+    fn where_vectors_are_half_a_line_copies_of_a_thin_operand_pay() {
+        let with_l3 = |vec_max, l3| {
+            let facts = [("l1d_bytes", 32 << 10), ("l2_bytes", 512 << 10), ("l3_bytes", l3)];
+            let mut device = device(vec_max, 1);
+            device.facts.extend(facts.map(|(name, bytes)| (name.to_owned(), bytes)));
+            device
+        };
+        let device = with_l3(32, 32 << 20);
+        let leads = |(m, n, k), dtype, layout| suits(&device, &GemmInput::new(m, n, k, dtype, layout)) > 0.0;
+        let copied = |size| leads(size, DType::F32, Layout::Tt);
+        assert_eq!([copied((128, 3, 1761)), copied((500, 6, 500)), copied((500, 9, 500))], [true; 3]);
+        // Whole vectors along the shorter side, few rows, rows that the first-level cache holds, and short ones.
+        assert_eq!(
+            [copied((500, 8, 500)), copied((36, 3, 1926)), copied((60, 3, 130)), copied((512, 3, 32))],
+            [false; 4]
+        );
+        // From memory, where few columns alone are read as fast; from a last-level cache that takes as long nobody has measured it.
+        assert_eq!([copied((2000, 4, 2500)), copied((2000, 6, 2500))], [true, false]);
+        let on = |device, size: (usize, usize, usize)| {
+            suits(device, &GemmInput::new(size.0, size.1, size.2, DType::F32, Layout::Tt)) > 0.0
+        };
+        let slow = with_l3(32, 64 << 20);
+        assert_eq!([on(&slow, (2000, 4, 2500)), on(&slow, (128, 3, 1761))], [false, true]);
+        // Of vectors of a quarter of a line neither.
+        assert!(!on(&with_l3(16, 32 << 20), (128, 3, 1761)));
+        // What lies along k as it is leads for sides that fill vectors badly.
+        let placed = |size, dtype| leads(size, dtype, Layout::Tn);
+        assert_eq!([placed((500, 17, 500), DType::F32), placed((512, 19, 3498), DType::F32)], [true, false]);
+        assert_eq!([placed((512, 4, 57), DType::F32), placed((2000, 4, 57), DType::F32)], [false, true]);
+        assert_eq!([placed((2000, 5, 200), DType::F64), placed((500, 4, 500), DType::F64)], [true, false]);
     }
 }

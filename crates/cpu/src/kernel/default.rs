@@ -14,7 +14,7 @@ mod wanted;
 use crate::LINE;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
-use crate::sets::{PAGE, side_by_side};
+use crate::sets::PAGE;
 use facts::{Facts, Family, OFTEN, ROWS, SHORT, STREAMS};
 use threads::Threads;
 use tiles::{best_tile, sets, streaming_tile};
@@ -195,7 +195,7 @@ impl Choice {
         }
         if !is_far {
             // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
-            let near = Self { pack_v: false, u: plain.near_steps(short), v_block: 4096, k_s: 4, ..plain };
+            let near = Self { pack_v: false, u: plain.near_steps(f, short), v_block: 4096, k_s: 4, ..plain };
             let thrashes = f.thrashes_tlb(axis);
             if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
                 // That cache takes about as long as memory: lines are prefetched, unless the few of the other side have to be copied for
@@ -220,16 +220,22 @@ impl Choice {
             64
         };
         let u = match axis {
-            Axis::N if short > 4 && ends_soon => plain.near_steps(short).max(most),
+            Axis::N if short > 4 && ends_soon => plain.near_steps(f, short).max(most),
             Axis::N if short > 4 => most,
             _ => 32,
         };
         Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
     }
 
-    /// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes.
-    fn near_steps(&self, short: usize) -> usize {
+    /// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes. Where vectors are half a line and
+    /// each step is on a page of its own, fewer pay: 2 x 1699 x 2048 nt in f32 took 0.3 of the time in blocks of 16 steps, 16 x 1699 x 1024 0.65
+    /// in blocks of 32, while 10 x 357 x 1128, whose rows are shorter than a page, took 1.4 times as long. Of numbers of 8 bytes a line holds few
+    /// to be transposed, so that no more than four rows gain by it.
+    fn near_steps(&self, f: &Facts, short: usize) -> usize {
+        let are_apart = f.in_place && f.is_half() && f.pitch_b >= PAGE;
         match self.axis {
+            Axis::N if are_apart && short <= 4 => 16,
+            Axis::N if are_apart && f.es == 4 => 32,
             // C is transposed behind each block of them.
             Axis::N => 128,
             Axis::M if short > 2 * ROWS => 64,
@@ -332,30 +338,31 @@ impl Choice {
     /// a C in the last-level cache](Facts::streams_narrow) are written so, and a C beyond it as that of a large product.
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
-        let (v, s) = f.sides(axis);
         let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, ..Self::large(f) };
-        let bytes = f.m * f.n * f.out;
-        let is_far = bytes > f.l3.min(8 * f.l2 / f.parts);
+        let is_far = f.m * f.n * f.out > f.l3.min(8 * f.l2 / f.parts);
         if is_far && axis == Axis::M && f.is_narrow() {
             return Self::large(f);
         }
         if is_far && f.writes_lines(axis) {
-            let v_block = 2 * f.lanes;
-            return Self {
-                tile: (2, if f.parts == 1 { 7 } else { 6 }),
-                pack_s: true,
-                stream: true,
-                broadcast: false,
-                v_block,
-                s_block: 1024,
-                ..common
-            };
+            let (tile, v_block) = ((2, if f.parts == 1 { 7 } else { 6 }), 2 * f.lanes);
+            return Self { tile, pack_s: true, stream: true, broadcast: false, v_block, s_block: 1024, ..common };
         }
         if f.streams_narrow(axis) {
             return common.whole_lines(f);
         }
+        if f.copies_narrow(axis) {
+            let tile = (4, 3);
+            let (v_block, pack_s) = (tile.0 * f.lanes, f.steps_of_b_crowd_l1());
+            return Self { tile, pack_v: true, pack_s, broadcast: false, v_block, ..common };
+        }
+        common.by_columns(f)
+    }
+
+    /// A flat product whose C stays in the caches: a tile of it after the other down some columns, or all columns of a few vectors.
+    fn by_columns(self, f: &Facts) -> Self {
+        let (axis, (v, s)) = (self.axis, f.sides(self.axis));
         let pack_v = !f.is_loaded(axis);
-        let common = Self { pack_v, pack_s: f.thrashes_tlb(axis), k_s: 4, ..common }.around_caches(f);
+        let common = Self { pack_v, pack_s: f.thrashes_tlb(axis), k_s: 4, ..self }.around_caches(f);
         // Few columns at once, where all that is done is to write them.
         let only_writes = f.k < 16 && axis == Axis::M && v > f.lanes;
         let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
@@ -366,21 +373,7 @@ impl Choice {
             return Self { tile, pack_v, broadcast: false, v_block: ALL, ..common };
         }
         if only_writes {
-            // What vectors are loaded from stays in the first-level cache while some columns are written.
-            let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
-            // So few steps that it matters how many tiles follow each other: a panel of vectors stays past many columns, unless these are
-            // written from end to end. Where memory is slow, that pays for some steps of short columns that stay in the second-level cache:
-            // of 140 to 300 rows in f32 it took 0.69 to 0.97 of the time, of 1001 rows, or of 200 in f64 beyond that cache, up to twice as long.
-            let stays = 4 * bytes / f.threads <= 5 * f.l2;
-            let ends_soon = v * f.out <= 3 * PAGE / 8 && f.k >= 6 && stays;
-            let waits = f.waits_for_l3() && !ends_soon;
-            let broadcast = f.is_narrow() || waits || f.columns_share_a_set() || 4 * bytes > f.l3;
-            let s_block = match broadcast {
-                false => 1024,
-                true if v > v_block => 64,
-                true => 512,
-            };
-            return Self { tile, v_block, s_block, broadcast, ..common };
+            return Self { tile, ..common }.written_only(f);
         }
         let flat = Self { tile, v_block: f.flat_block(axis, tile, pack_v), ..common };
         if !pack_v && f.outruns_prefetch(axis, tile) {
@@ -389,12 +382,32 @@ impl Choice {
         flat
     }
 
+    /// So few steps that all there is to do is to write C, and that it matters how many tiles follow each other: a panel of vectors stays past many
+    /// columns, unless these are written from end to end. Where memory is slow, that pays for some steps of short columns that stay in the
+    /// second-level cache: of 140 to 300 rows in f32 it took 0.69 to 0.97 of the time, of 1001 rows, or of 200 in f64 beyond that cache, up to
+    /// twice as long.
+    fn written_only(self, f: &Facts) -> Self {
+        let (v, bytes) = (f.m, f.m * f.n * f.out);
+        // What vectors are loaded from stays in the first-level cache while some columns are written.
+        let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
+        let stays = 4 * bytes / f.threads <= 5 * f.l2;
+        let ends_soon = v * f.out <= 3 * PAGE / 8 && f.k >= 6 && stays;
+        let waits = f.waits_for_l3() && !ends_soon;
+        let broadcast = f.is_narrow() || waits || f.columns_share_a_set() || 4 * bytes > f.l3;
+        let s_block = match broadcast {
+            false => 1024,
+            true if v > v_block => 64,
+            true => 512,
+        };
+        Self { v_block, s_block, broadcast, ..self }
+    }
+
     /// A flat product [written around the caches](Facts::streams_narrow) by vectors of half a line: a tile fills two lines of each of two columns,
     /// from a copy of A that stays while all of B goes past it. Steps of B that fall into few sets of the first-level cache are copied:
     /// 1792 x 256 x 64 nt took 0.8 of the time.
     fn whole_lines(self, f: &Facts) -> Self {
         let tile = (2 * LINE / (f.lanes * f.es), 2);
-        let pack_s = !f.deep_b && f.k > side_by_side(f.pitch_b, f.l1);
+        let pack_s = f.steps_of_b_crowd_l1();
         let v_block = 2 * tile.0 * f.lanes;
         Self { tile, pack_v: true, pack_s, broadcast: false, stream: true, v_block, k_s: 2, ..self }
     }

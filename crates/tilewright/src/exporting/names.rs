@@ -6,7 +6,8 @@ use crate::planning::problem;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use tilewright_core::problem::Problem;
 use tilewright_core::space::{BoundSpace, Config, Point};
 use tilewright_export::{Choice, Domain, Names, Seen, cover};
 use tilewright_runtime::RuntimeError;
@@ -14,9 +15,6 @@ use tilewright_runtime::RuntimeError;
 /// Inputs that are drawn to see what inputs are, beside those that are timed; so many awkward ones besides.
 const DRAWN: usize = 256;
 const AWKWARD: usize = 128;
-
-/// Binding inputs that name data makes them: no more than this share of the budget is spent on drawing.
-const SHARE: f64 = 0.1;
 
 /// Drawn inputs, bound.
 pub(crate) struct Drawn {
@@ -36,13 +34,21 @@ pub(super) struct Bound {
     work: f64,
 }
 
+impl Bound {
+    pub(super) fn of(problem: &dyn Problem) -> Self {
+        let work = problem.work().flops + problem.work().bytes;
+        let (space, default) = (problem.space().clone(), problem.default_point());
+        Self { input: problem.input(), space, default, work }
+    }
+}
+
 impl Exporting<'_> {
     /// Draws inputs that the kernel takes, and finds out how its rules see them.
     pub(super) fn drawn(&self) -> Result<Drawn, Error> {
         let (mut inputs, mut seen, mut bound) = (Vec::new(), Vec::new(), Vec::new());
         let count = (self.settings.inputs + self.settings.held_out).max(1);
         let mut rng = ChaCha8Rng::seed_from_u64(self.settings.seed);
-        let (clock, most) = (Instant::now(), self.settings.budget.mul_f64(SHARE).max(Duration::from_secs(1)));
+        let (clock, most) = (Instant::now(), self.time_to_draw());
         let (mut known, mut refused) = (HashSet::new(), None);
         for at in 0..count + DRAWN + AWKWARD {
             // What is timed is needed, however long it takes.
@@ -64,9 +70,7 @@ impl Exporting<'_> {
                     }
                     if is_new {
                         seen.push((problem.input(), problem.space().symbols().clone()));
-                        let work = problem.work().flops + problem.work().bytes;
-                        let (space, default) = (problem.space().clone(), problem.default_point());
-                        bound.push(Bound { input: problem.input(), space, default, work });
+                        bound.push(Bound::of(&*problem));
                     }
                 }
                 Err(error) => drop(refused.get_or_insert(error)),
@@ -122,24 +126,26 @@ impl Drawn {
         ExportError::Rules { kernel: of.kernel.id().to_string(), unknown: self.names.unknown.clone(), example }
     }
 
-    /// The drawn input with the least work that a point is legal for.
-    pub(super) fn smallest(&self, point: &Point) -> Option<&Config> {
-        let legal = self.bound.iter().filter(|one| one.work > 0.0 && one.space.is_legal(point));
+    /// The drawn input with the least work that a point is legal for, of further ones too.
+    pub(super) fn smallest<'a>(&'a self, further: &'a [Bound], point: &Point) -> Option<&'a Config> {
+        let legal = self.bound.iter().chain(further).filter(|one| one.work > 0.0 && one.space.is_legal(point));
         legal.min_by(|a, b| a.work.total_cmp(&b.work)).map(|one| &one.input)
     }
 
-    /// Candidates, and defaults, for drawn inputs that none of the chosen ones is legal for; and how many of these have none even so.
+    /// Candidates, and defaults, for drawn inputs and further ones that none of the chosen ones is legal for; and how many of these have none
+    /// even so.
     pub(super) fn covering(
         &self,
         of: &Exporting<'_>,
+        further: &[Bound],
         (candidates, wrong): (&[Candidate], &[Point]),
         chosen: &[usize],
         most: usize,
     ) -> (Vec<Candidate>, usize) {
         let is_served = |space: &BoundSpace| chosen.iter().any(|&at| space.is_legal(&candidates[at].point));
         // What has no default has no legal configuration at all.
-        let unserved: Vec<&Bound> =
-            self.bound.iter().filter(|one| one.default.is_some() && !is_served(&one.space)).collect();
+        let all = self.bound.iter().chain(further);
+        let unserved: Vec<&Bound> = all.filter(|one| one.default.is_some() && !is_served(&one.space)).collect();
         let mut points: Vec<Point> = candidates.iter().map(|candidate| candidate.point.clone()).collect();
         points.extend(unserved.iter().filter_map(|one| one.default.clone()));
         let mut known: HashSet<Point> = wrong.iter().cloned().collect();

@@ -7,7 +7,7 @@ use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
 use crate::scalar::{Kind, Numbers, Stored};
-use crate::sets::{PAGE, is_one_set, off, side_by_side};
+use crate::sets::{PAGE, is_half_line, is_one_set, off, share_a_set, side_by_side, ways};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
@@ -162,12 +162,7 @@ impl Facts {
 
     /// Whether all columns of C fall into one set of the first-level cache, and are more than it holds.
     pub(super) fn columns_share_a_set(&self) -> bool {
-        self.n > self.ways() && is_one_set(self.pitch_c, self.ways())
-    }
-
-    /// Ways of the first-level cache, whose sets take a page.
-    pub(super) fn ways(&self) -> usize {
-        (self.l1 / PAGE).max(1)
+        share_a_set(self.n, self.pitch_c, self.l1)
     }
 
     /// Whether steps of the operand across vectors lie an even number of pages apart, give or take a few bytes, and are read often enough
@@ -255,11 +250,36 @@ impl Facts {
         let is_whole = self.columns_are_lines && (column.is_multiple_of(2 * LINE) || column >= 16 * LINE);
         let is_written = self.in_place && self.writes_lines(axis) && is_whole && !self.columns_share_a_set();
         let is_worth_it = self.k >= 16 && self.n >= SHORT / 2;
-        2 * self.lanes * self.es == LINE && self.parts == 1 && is_far && is_written && is_worth_it
+        self.is_half() && is_far && is_written && is_worth_it
+    }
+
+    /// Whether all of B goes past a copy of some vectors of A in a flat product, where vectors are half a line: tiles in place would read parts
+    /// of lines, or lines that evict each other from the first-level cache. 1024 x 80 x 64 took 0.6 of the time, 3000 x 80 x 40 0.75,
+    /// 300 x 200 x 64 0.87; 1000 x 20 x 64 and 1500 x 40 x 16 took longer, and so did 4096 x 16 x 16, and 1377 x 81 x 32 on two threads.
+    pub(super) fn copies_narrow(&self, axis: Axis) -> bool {
+        let is_flat = axis == Axis::M && self.in_place && self.is_half();
+        let is_crowded = !self.deep_a && self.k > side_by_side(self.pitch_a, self.l1);
+        // What is copied in any case pays sooner.
+        let columns = if self.deep_a { 30 } else { 48 * self.threads };
+        let pays = match is_crowded {
+            true => self.k >= 16 && self.n >= OFTEN && self.n * self.k >= 512,
+            false => self.k >= 24 && self.n >= columns,
+        };
+        is_flat && self.m > 8 * self.lanes && pays
+    }
+
+    /// Whether steps of B, which lie apart, are more than [the first-level cache holds](side_by_side) a line of each.
+    pub(super) fn steps_of_b_crowd_l1(&self) -> bool {
+        !self.deep_b && self.k > side_by_side(self.pitch_b, self.l1)
     }
 
     pub(super) fn registers(&self) -> usize {
         if self.is_narrow() { 16 } else { 32 }
+    }
+
+    /// Whether vectors are half a line, and of real numbers: as measured on a Zen 3.
+    pub(super) fn is_half(&self) -> bool {
+        is_half_line(self.lanes * self.es) && self.parts == 1
     }
 
     /// Whether a vector is less than a line.
@@ -293,7 +313,7 @@ impl Facts {
             && self.k >= 4 * long
             && 3 * self.m * self.n * self.es <= self.l2 * self.threads.min(2)
             && self.waits_for_l3()
-            && !is_one_set(if self.deep_a { self.pitch_b } else { self.pitch_a }, self.ways())
+            && !is_one_set(if self.deep_a { self.pitch_b } else { self.pitch_a }, ways(self.l1))
     }
 
     pub(super) fn family(&self) -> Family {

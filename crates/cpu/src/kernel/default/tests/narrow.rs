@@ -6,6 +6,7 @@ use crate::proofs::device;
 use std::sync::Arc;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::space::Config;
 use tilewright_ops::gemm::{Layout, ScalarClass};
 
 fn choice(vec_max: i64, input: &GemmInput) -> Choice {
@@ -72,8 +73,65 @@ fn a_flat_c_of_whole_lines_is_legal_for_all_rows_and_threads() {
     }
 }
 
+/// The default's configuration.
+fn default_of(input: &GemmInput, threads: i64) -> Config {
+    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, threads)), input.clone()).unwrap();
+    problem.space().config(&problem.default_point().unwrap())
+}
+
 /// How the default stores C.
 fn stored(input: &GemmInput, threads: i64) -> String {
-    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, threads)), input.clone()).unwrap();
-    problem.space().config(&problem.default_point().unwrap()).get("store").unwrap().to_string()
+    default_of(input, threads).get("store").unwrap().to_string()
+}
+
+#[test]
+fn all_of_b_goes_past_a_copy_of_some_rows_of_a_flat_product() {
+    let copies = |vec_max, size, dtype, layout| {
+        let choice = choice(vec_max, &product(size, dtype, layout));
+        (choice.tile == (4, 3) && choice.pack_v && !choice.broadcast && choice.k_s == 8).then_some(choice.pack_s)
+    };
+    let single = |size, layout| copies(32, size, DType::F32, layout);
+    assert_eq!(single((1024, 80, 64), Layout::Nn), Some(false));
+    // Steps of B a page apart are copied, too.
+    assert_eq!(single((300, 1024, 64), Layout::Nt), Some(true));
+    assert_eq!(copies(32, (512, 150, 24), DType::F64, Layout::Nn), Some(false));
+    // Columns that crowd no set pay where B is longer, and A that is copied anyway.
+    assert_eq!([1000, 1024].map(|m| single((m, 20, 64), Layout::Nn)), [None, Some(false)]);
+    assert_eq!([single((1000, 40, 40), Layout::Nn), single((330, 240, 32), Layout::Tn)], [None, Some(false)]);
+    // Little is done with what is copied, few rows, what is converted or of complex numbers, and vectors of a line or a quarter of one.
+    let others = [(4096, 16, 16), (64, 500, 40)].map(|size| single(size, Layout::Nn));
+    assert_eq!(others, [None; 2]);
+    let types = [DType::Bf16, DType::C32].map(|dtype| copies(32, (1024, 80, 64), dtype, Layout::Nn));
+    assert_eq!(types, [None; 2]);
+    assert_eq!([64, 16].map(|vec_max| copies(vec_max, (1024, 80, 64), DType::F32, Layout::Nn)), [None; 2]);
+    // Where two threads share the columns, each has to have enough of them.
+    let of_threads = |threads| Facts::of(&device(32, threads), &product((1377, 81, 32), DType::F32, Layout::Nn));
+    assert_eq!([1, 2].map(|threads| of_threads(threads).copies_narrow(Axis::M)), [true, false]);
+}
+
+#[test]
+fn a_copy_of_some_rows_is_legal_for_all_rows_and_threads() {
+    for (m, n, layout) in
+        [(1024, 80, Layout::Nn), (300, 1024, Layout::Nt), (331, 241, Layout::Tn), (130, 500, Layout::Tn)]
+    {
+        for (dtype, threads) in [DType::F32, DType::F64].into_iter().flat_map(|dtype| [(dtype, 1), (dtype, 2)]) {
+            let input = product((m, n, 64), dtype, layout);
+            let is_wanted = Choice::of(&Facts::of(&device(32, threads), &input)).tile == (4, 3);
+            let config = default_of(&input, threads);
+            let tile = ["m_s", "n_s"].map(|name| config.get(name).and_then(|value| value.as_int()));
+            let rows = 4 * 32 / dtype.size() as i64;
+            assert!(is_wanted && tile == [Some(rows), Some(3)], "{input:?} {threads} {config}");
+        }
+    }
+}
+
+#[test]
+fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
+    let steps = |vec_max, size, dtype| choice(vec_max, &product(size, dtype, Layout::Nt)).u;
+    assert_eq!([2, 4, 6, 16].map(|m| steps(32, (m, 1699, 1024), DType::F32)), [16, 16, 32, 32]);
+    assert_eq!([2, 6].map(|m| steps(32, (m, 1000, 1024), DType::F64)), [16, 128]);
+    // Of shorter rows the next step follows on the same page; vectors of a quarter of a line, and what is converted, were not measured.
+    assert_eq!(steps(32, (10, 357, 1128), DType::F32), 128);
+    assert_eq!(steps(16, (6, 1699, 1024), DType::F32), 128);
+    assert_ne!(steps(32, (6, 3398, 1024), DType::Bf16), 32);
 }
