@@ -1,5 +1,5 @@
 //! The routines that measure how fast a core multiplies and adds, and how fast it reads: nothing but independent chains of
-//! multiply-adds, and nothing but loads. The compiler is not asked for either: it once left sixteen lanes to sixteen calls, and without
+//! multiply-adds, and nothing but loads. The compiler is not asked for either: it once compiled sixteen lanes to sixteen calls, and without
 //! its optimisations a sum of words takes longer than any level of memory does.
 
 use super::emitter::{Emitter, mem};

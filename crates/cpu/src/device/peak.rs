@@ -14,8 +14,8 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tilewright_core::device::DeviceSpec;
 
-/// Each rate is the best of several rounds of about this long: interference only ever lowers a rate, and one that is shorter than what
-/// a system gives another process of its time is likelier to meet none.
+/// Each rate is the best of several rounds of about this long: interference only ever lowers a rate, and a round that is shorter than
+/// a scheduler's slice is likelier to be undisturbed.
 const ROUND: Duration = Duration::from_millis(1);
 const ROUNDS: usize = 20;
 /// How often the rounds of each number type come.
@@ -51,27 +51,46 @@ fn measure(spec: &DeviceSpec) -> BTreeMap<String, f64> {
     out
 }
 
+/// What a thread did in a round, and from when to when.
+struct Done {
+    amount: f64,
+    start: Instant,
+    end: Instant,
+}
+
+/// What several threads did from the first one's start to the last one's end: threads that had to wait for a core were not at work at once.
+fn rate(round: &[Done]) -> f64 {
+    let (start, end) = (round.iter().map(|of| of.start).min(), round.iter().map(|of| of.end).max());
+    let seconds = start.zip(end).map_or(0.0, |(start, end)| (end - start).as_secs_f64());
+    if seconds > 0.0 { round.iter().map(|of| of.amount).sum::<f64>() / seconds } else { 0.0 }
+}
+
 /// Best rate of several rounds in which all threads work at once. `make` gives each thread its work: a call does about
 /// the given number of steps, or reads some data, and returns how much was done.
 fn together<W: FnMut(usize) -> f64>(threads: usize, make: impl Fn() -> W + Sync) -> f64 {
     let barrier = Barrier::new(threads);
     let round = |work: &mut W| {
         barrier.wait();
-        let (start, mut done) = (Instant::now(), 0.0);
-        while start.elapsed() < ROUND {
-            done += work(1000);
+        let (start, mut amount) = (Instant::now(), 0.0);
+        loop {
+            amount += work(1000);
+            let end = Instant::now();
+            if end - start >= ROUND {
+                return Done { amount, start, end };
+            }
         }
-        done / start.elapsed().as_secs_f64()
     };
-    let rates: Vec<[f64; ROUNDS]> = std::thread::scope(|scope| {
+    let done: Vec<Vec<Done>> = std::thread::scope(|scope| {
         let worker = || {
             let mut work = make();
-            std::array::from_fn(|_| round(&mut work))
+            (0..ROUNDS).map(|_| round(&mut work)).collect()
         };
         let handles: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
         handles.into_iter().filter_map(|h| h.join().ok()).collect()
     });
-    (0..ROUNDS).map(|r| rates.iter().map(|of| of[r]).sum()).fold(0.0, f64::max)
+    let mut of_threads: Vec<_> = done.into_iter().map(Vec::into_iter).collect();
+    let rounds = (0..ROUNDS).map(|_| of_threads.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>());
+    rounds.map(|round| rate(&round)).fold(0.0, f64::max)
 }
 
 /// The widest vectors of the host. None where there are none to generate for.
@@ -125,9 +144,13 @@ fn read_rate(threads: usize, bytes: usize) -> f64 {
             let data = vec![Turn([1; READ]); bytes.div_ceil(READ).max(1)];
             let (generated, mut next) = (&generated, 0);
             move |_| {
-                let piece = &data[next..data.len().min(next + PIECE / READ)];
-                next = (next + piece.len()) % data.len();
-                generated.run(piece)
+                let mut read = 0.0;
+                while read < PIECE as f64 {
+                    let piece = &data[next..data.len().min(next + PIECE / READ)];
+                    next = (next + piece.len()) % data.len();
+                    read += generated.run(piece);
+                }
+                read
             }
         });
     }
@@ -140,7 +163,8 @@ fn read_rate(threads: usize, bytes: usize) -> f64 {
     })
 }
 
-/// Most bytes between two looks at the clock: a pass over what leaves all caches takes longer than a round. Of less data it is a pass.
+/// Bytes between two looks at the clock, about: of what a first-level cache holds many passes, beside which a look takes nothing, and of what
+/// leaves all caches a part of one, since a pass takes longer than a round.
 #[cfg(target_arch = "x86_64")]
 const PIECE: usize = 1 << 20;
 
@@ -219,6 +243,18 @@ mod tests {
             }
         }
         panic!("{known:?}");
+    }
+
+    #[test]
+    fn threads_that_worked_one_after_the_other_are_as_fast_as_one() {
+        let start = Instant::now();
+        let done = |from: u64, to: u64| {
+            let [start, end] = [from, to].map(|ms| start + Duration::from_millis(ms));
+            Done { amount: 1.0, start, end }
+        };
+        let of = |round: &[Done]| (1e3 / rate(round)).round();
+        assert_eq!([of(&[done(0, 10), done(0, 10)]), of(&[done(0, 10), done(10, 20)])], [5.0, 10.0]);
+        assert_eq!(rate(&[]), 0.0);
     }
 
     #[test]
