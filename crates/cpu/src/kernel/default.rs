@@ -366,7 +366,11 @@ impl Choice {
         // Few columns at once, where all that is done is to write them.
         let only_writes = f.k < 16 && axis == Axis::M && v > f.lanes;
         let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
-        let tile = if only_writes { few_columns } else { best_tile(f, v, s) };
+        let tile = match (only_writes, f.copies_all(axis)) {
+            (_, true) if f.writes_four_columns() => (2, 4),
+            (true, _) => few_columns,
+            (false, _) => best_tile(f, v, s),
+        };
         if v <= 2 * tile.0 * f.lanes {
             // What so many tiles read is copied, so that no vector lies in two lines or is masked.
             let pack_v = pack_v || (s >= OFTEN * tile.1 && f.registers() > 16);
@@ -389,7 +393,7 @@ impl Choice {
     fn written_only(self, f: &Facts) -> Self {
         let (v, bytes) = (f.m, f.m * f.n * f.out);
         // What vectors are loaded from stays in the first-level cache while some columns are written.
-        let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
+        let v_block = if f.copies_all(self.axis) { ALL } else { (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes) };
         let stays = 4 * bytes / f.threads <= 5 * f.l2;
         let ends_soon = v * f.out <= 3 * PAGE / 8 && f.k >= 6 && stays;
         let waits = f.waits_for_l3() && !ends_soon;

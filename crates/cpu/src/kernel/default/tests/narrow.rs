@@ -126,6 +126,24 @@ fn a_copy_of_some_rows_is_legal_for_all_rows_and_threads() {
 }
 
 #[test]
+fn all_of_an_a_along_k_is_copied_at_once_for_few_steps() {
+    let blocks = |vec_max, size, dtype, threads| {
+        let choice = Choice::of(&Facts::of(&device(vec_max, threads), &product(size, dtype, Layout::Tn)));
+        (choice.v_block, choice.tile)
+    };
+    let single = |size| blocks(32, size, DType::F32, 1);
+    assert_eq!([single((1000, 200, 14)), single((700, 1000, 16))], [(ALL, (2, 4)); 2]);
+    // Few steps, short columns, and two threads that read A.
+    assert_eq!([single((1000, 200, 4)), single((250, 200, 14))], [(ALL, (2, 6)); 2]);
+    let shared = [14, 16].map(|k| blocks(32, (1000, 200, k), DType::F32, 2));
+    assert_eq!(shared.map(|(v_block, tile)| (v_block, tile == (2, 4))), [(ALL, true), (ALL, false)]);
+    // Few columns, what is converted, and vectors of a line or a quarter of one.
+    assert_ne!(single((10_000, 12, 2)).0, ALL);
+    let others = [(64, DType::F32), (16, DType::F32), (32, DType::C32), (32, DType::Bf16)];
+    assert!(others.iter().all(|(vec_max, dtype)| blocks(*vec_max, (1000, 200, 14), *dtype, 1).0 != ALL));
+}
+
+#[test]
 fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
     let steps = |vec_max, size, dtype| choice(vec_max, &product(size, dtype, Layout::Nt)).u;
     assert_eq!([2, 4, 6, 16].map(|m| steps(32, (m, 1699, 1024), DType::F32)), [16, 16, 32, 32]);
