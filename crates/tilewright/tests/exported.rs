@@ -172,7 +172,7 @@ fn agree(stand: &Stand, artefact: &Artefact) {
             assert_eq!(config, artefact.contents().choices[at].config, "{input}");
         }
     }
-    assert!(by_artefact >= 995, "{by_artefact} of 1000 inputs have a choice that guidelines advise");
+    assert!(by_artefact >= 998, "{by_artefact} of 1000 inputs have a choice that guidelines advise");
 }
 
 #[test]

@@ -17,6 +17,8 @@ use tilewright_core::device::DeviceSpec;
 /// Each rate is the best of several rounds of about this long: interference only ever lowers a rate, and a round that is shorter than
 /// a scheduler's slice is likelier to be undisturbed.
 const ROUND: Duration = Duration::from_millis(1);
+/// The same of memory: what is read between two looks at the clock takes a good part of a millisecond there, in which other threads have ended.
+const LONG_ROUND: Duration = Duration::from_millis(4);
 const ROUNDS: usize = 20;
 /// How often the rounds of each number type come.
 const TURNS: usize = 4;
@@ -45,9 +47,11 @@ fn measure(spec: &DeviceSpec) -> BTreeMap<String, f64> {
     let (l2, l3) = (fact("l2_bytes"), fact("l3_bytes"));
     let third = (l3 / 2 / threads).min((4 * l2).max(1 << 20));
     let levels = [("l1", fact("l1d_bytes") / 2), ("l2", l2 / 2), ("l3", third)];
-    for (name, bytes) in levels.into_iter().chain([("memory", (4 * l3 / threads).clamp(1 << 26, 1 << 28))]) {
-        out.insert(format!("{name}_bytes_per_s"), read_rate(threads, bytes));
+    for (name, bytes) in levels {
+        out.insert(format!("{name}_bytes_per_s"), read_rate(threads, bytes, ROUND));
     }
+    let beyond = (4 * l3 / threads).clamp(1 << 26, 1 << 28);
+    out.insert("memory_bytes_per_s".to_owned(), read_rate(threads, beyond, LONG_ROUND));
     out
 }
 
@@ -67,7 +71,7 @@ fn rate(round: &[Done]) -> f64 {
 
 /// Best rate of several rounds in which all threads work at once. `make` gives each thread its work: a call does about
 /// the given number of steps, or reads some data, and returns how much was done.
-fn together<W: FnMut(usize) -> f64>(threads: usize, make: impl Fn() -> W + Sync) -> f64 {
+fn together<W: FnMut(usize) -> f64>(threads: usize, length: Duration, make: impl Fn() -> W + Sync) -> f64 {
     let barrier = Barrier::new(threads);
     let round = |work: &mut W| {
         barrier.wait();
@@ -75,7 +79,7 @@ fn together<W: FnMut(usize) -> f64>(threads: usize, make: impl Fn() -> W + Sync)
         loop {
             amount += work(1000);
             let end = Instant::now();
-            if end - start >= ROUND {
+            if end - start >= length {
                 return Done { amount, start, end };
             }
         }
@@ -104,11 +108,11 @@ fn widest(float: Float) -> Option<Vector> {
 fn multiply_add_rate(threads: usize, float: Float) -> f64 {
     #[cfg(target_arch = "x86_64")]
     if let Some(generated) = MultiplyAdds::new(float) {
-        return together(threads, || |turns| generated.run(turns));
+        return together(threads, ROUND, || |turns| generated.run(turns));
     }
     match float {
-        Float::F32 => together(threads, || portable::<f32, 8>),
-        Float::F64 => together(threads, || portable::<f64, 4>),
+        Float::F32 => together(threads, ROUND, || portable::<f32, 8>),
+        Float::F64 => together(threads, ROUND, || portable::<f64, 4>),
     }
 }
 
@@ -137,10 +141,10 @@ impl MultiplyAdds {
 }
 
 /// Reads on all threads, each of data of its own of about this size, again and again, in bytes a second.
-fn read_rate(threads: usize, bytes: usize) -> f64 {
+fn read_rate(threads: usize, bytes: usize, round: Duration) -> f64 {
     #[cfg(target_arch = "x86_64")]
     if let Some(generated) = Reads::new() {
-        return together(threads, || {
+        return together(threads, round, || {
             let data = vec![Turn([1; READ]); bytes.div_ceil(READ).max(1)];
             let (generated, mut next) = (&generated, 0);
             move |_| {
@@ -154,7 +158,7 @@ fn read_rate(threads: usize, bytes: usize) -> f64 {
             }
         });
     }
-    together(threads, || {
+    together(threads, round, || {
         let data = vec![1u64; (bytes / 8).max(64)];
         move |_| {
             black_box(sum(black_box(&data)));
@@ -166,7 +170,7 @@ fn read_rate(threads: usize, bytes: usize) -> f64 {
 /// Bytes between two looks at the clock, about: of what a first-level cache holds many passes, beside which a look takes nothing, and of what
 /// leaves all caches a part of one, since a pass takes longer than a round.
 #[cfg(target_arch = "x86_64")]
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 19;
 
 /// What a turn of the routine reads. No vector of it lies across two lines.
 #[cfg(target_arch = "x86_64")]

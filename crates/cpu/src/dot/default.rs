@@ -196,9 +196,10 @@ impl Facts {
         let rows = self.short().max(PACKED_ROWS) as f64 / short;
         let packed = if self.packs { PACKED_HALVES * self.lanes as f64 * rows / long } else { 0.0 };
         let is_beyond_l2 = self.rows(self.long()) > FAR_HALVES * self.l2;
-        let read = if is_beyond_l2 { READ_HALVES_FAR } else { READ_HALVES } - TRANSPOSED_HALVES / short;
+        let read = if is_beyond_l2 { READ_HALVES_FAR } else { READ_HALVES };
+        let others = padded + TRANSPOSED_HALVES / short;
         let small = if self.is_small() { AHEAD_SMALL } else { 0.0 };
-        padded - read - packed - small - SUMMED * self.lanes as f64 / self.k.max(1) as f64
+        others - read - packed - small - SUMMED * self.lanes as f64 / self.k.max(1) as f64
     }
 
     /// Whether what this kernel spares is known: of far memory only where it was measured, and of no vectors of less than half a line.
@@ -209,8 +210,8 @@ impl Facts {
         self.is_half() && self.may_lead_by_halves()
     }
 
-    /// The same where vectors are half a line: not of few rows, nor of rows that all fit the first-level cache or end soon, of which
-    /// `gemm.cpu-small` is ahead.
+    /// The same where vectors are half a line: not of few rows, nor of rows that all fit the first-level cache, nor of far memory but a few columns
+    /// that other kernels read no faster, nor of short rows of which `gemm.cpu-small` is ahead.
     fn may_lead_by_halves(&self) -> bool {
         let is_as_fast = self.short() * self.es <= AS_FAST_HALVES && !self.waits_for_l3();
         let least = if self.packs { COPIED_FOR_HALVES } else { LITTLE };

@@ -190,8 +190,10 @@ mod tests {
         let several = GemmInput { batch: tilewright_ops::gemm::Batch { count: 4, ..short.batch }, ..short };
         assert!(!suits(32, &several));
         // Columns of C that share a set are left to who has several panels of A, where they are more than the set holds.
-        let written = |m, n| suits(32, &product((m, n, 10), Layout::Tn));
-        assert_eq!([written(1024, 100), written(1022, 100), written(8192, 4)], [false, true, true]);
+        let written = |m, n| suits(32, &GemmInput::new(m, n, 10, DType::F64, Layout::Tn));
+        assert_eq!([written(512, 100), written(511, 100)], [false, true]);
+        let apart = |n| GemmInput { ldc: 1024, ..product((500, n, 10), Layout::Tn) };
+        assert_eq!([100, 8].map(|n| suits(32, &apart(n))), [false, true]);
     }
 
     #[test]

@@ -40,6 +40,11 @@ impl Bound {
         let (space, default) = (problem.space().clone(), problem.default_point());
         Self { input: problem.input(), space, default, work }
     }
+
+    /// Whether it has a legal configuration at all.
+    pub(super) fn has_default(&self) -> bool {
+        self.default.is_some()
+    }
 }
 
 impl Exporting<'_> {
@@ -143,9 +148,8 @@ impl Drawn {
         most: usize,
     ) -> (Vec<Candidate>, usize) {
         let is_served = |space: &BoundSpace| chosen.iter().any(|&at| space.is_legal(&candidates[at].point));
-        // What has no default has no legal configuration at all.
         let all = self.bound.iter().chain(further);
-        let unserved: Vec<&Bound> = all.filter(|one| one.default.is_some() && !is_served(&one.space)).collect();
+        let unserved: Vec<&Bound> = all.filter(|one| one.has_default() && !is_served(&one.space)).collect();
         let mut points: Vec<Point> = candidates.iter().map(|candidate| candidate.point.clone()).collect();
         points.extend(unserved.iter().filter_map(|one| one.default.clone()));
         let mut known: HashSet<Point> = wrong.iter().cloned().collect();

@@ -133,6 +133,11 @@ fn all_of_an_a_along_k_is_copied_at_once_for_few_steps() {
     };
     let single = |size| blocks(32, size, DType::F32, 1);
     assert_eq!([single((1000, 200, 14)), single((700, 1000, 16))], [(ALL, (2, 4)); 2]);
+    let config = default_of(&product((1000, 200, 14), DType::F32, Layout::Tn), 1);
+    assert_eq!(
+        ["m_s", "n_s", "m_l"].map(|name| config.get(name).and_then(|value| value.as_int())),
+        [16, 4, 1024].map(Some)
+    );
     // Few steps, short columns, and two threads that read A.
     assert_eq!([single((1000, 200, 4)), single((250, 200, 14))], [(ALL, (2, 6)); 2]);
     let shared = [14, 16].map(|k| blocks(32, (1000, 200, k), DType::F32, 2));
