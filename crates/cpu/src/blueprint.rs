@@ -6,7 +6,7 @@ mod walks;
 
 use std::ops::Range;
 
-use crate::codegen::tile::{Gathered, March, Next, Tile, TilePrefetch, TileStore};
+use crate::codegen::tile::{Gathered, Loaded, March, Next, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::config::{GemmConfig, Order, Store};
 use crate::geometry::{Frame, Operand};
@@ -253,7 +253,7 @@ impl Blueprint {
             k_l: self.config.k_l as usize,
             v_masked: copy_v || !self.pack_v,
             copy_v,
-            weaves_v: !self.pack_v && self.numbers == Numbers::Halves,
+            loaded_v: self.loaded_v(),
             // Beside one vector, an exclusive or that broadcasts from memory is cheaper than a broadcast; with packed bytes it is one with 0.
             flips_s: self.numbers == Numbers::Quads && (!self.pack_s || vecs == 1),
             gathered: Gathered::None,
@@ -274,6 +274,16 @@ impl Blueprint {
             stream: self.config.store == Store::Stream && !self.reduces(),
             prefetch: self.prefetch(s_k as usize == es, place),
         })
+    }
+
+    /// What vectors become as they are loaded.
+    fn loaded_v(&self) -> Loaded {
+        match self.stored {
+            _ if self.pack_v => Loaded::AsIs,
+            Stored::Bf16Pairs => Loaded::Woven,
+            Stored::Bf16 => Loaded::Widened,
+            Stored::Same | Stored::F16 | Stored::I8 | Stored::I8Quads => Loaded::AsIs,
+        }
     }
 
     /// Bytes from a step of k of the operand across vectors to the next, and from a neighbour, of so many.

@@ -10,6 +10,7 @@ pub(crate) mod prefetch;
 mod rounded;
 pub(crate) mod tile;
 pub(crate) mod vector;
+mod widened;
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 

@@ -387,6 +387,13 @@ proptest! {
     }
 
     #[test]
+    fn vectors_are_widened_as_they_are_loaded(input in inputs(&NARROW[..3]), (wide, seed) in (any::<bool>(), any::<u64>())) {
+        let mut device = device(if wide { 64 } else { 32 }, 1 + (seed % 2) as i64);
+        device.facts.insert("avx512_bf16".to_owned(), 0);
+        check_some(CpuGemm::narrow, &device, &input, seed, |b| !b.pack_v)?;
+    }
+
+    #[test]
     fn threads_divide_the_reduction_of_narrow_operands_in_place(
         input in inputs(&NATIVE),
         k in 32usize..50,

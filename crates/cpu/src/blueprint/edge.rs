@@ -5,7 +5,7 @@
 //! vector of 16 numbers, and not 12.
 
 use super::Blueprint;
-use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
+use crate::codegen::tile::{Gathered, Loaded, Tile, TilePrefetch, TileStore};
 use crate::config::Store;
 use crate::scalar::{Numbers, Stored};
 use crate::split::{KINDS, turns_edge};
@@ -74,7 +74,7 @@ impl Blueprint {
             k_l: [4, 2].into_iter().find(fits).unwrap_or(1),
             v_masked: true,
             copy_v: false,
-            weaves_v: false,
+            loaded_v: Loaded::AsIs,
             flips_s: false,
             gathered: Gathered::None,
             v_k,

@@ -11,7 +11,7 @@ use super::vector::Width;
 use tilewright_ops::gemm::ScalarClass;
 
 /// Bits by which a bfloat16 number is moved to be a binary32 one.
-const SHIFT: i32 = 16;
+pub(super) const SHIFT: i32 = 16;
 
 pub(super) fn emit_store(tile: &Tile, e: &mut Emitter, s_stride: i32) {
     debug_assert_eq!(tile.vector.width, Width::Z);

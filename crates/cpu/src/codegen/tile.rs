@@ -9,7 +9,7 @@ use super::abi::at;
 use super::emitter::{Emitter, mem};
 pub(crate) use super::prefetch::{March, Next, TilePrefetch, Walk};
 use super::vector::{Vector, Width};
-use super::{across, along, complex, rounded};
+use super::{across, along, complex, rounded, widened};
 use crate::scalar::Numbers;
 use tilewright_ops::gemm::ScalarClass;
 
@@ -44,6 +44,17 @@ pub(crate) enum TileStore {
     Across { v_stride: i32 },
 }
 
+/// What becomes of vectors as they are loaded from where the caller has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Loaded {
+    #[default]
+    AsIs,
+    /// Woven of two steps of 16-bit numbers.
+    Woven,
+    /// Binary32 of bfloat16.
+    Widened,
+}
+
 /// The operand whose steps of k lie where a table says, and not at equal distances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Gathered {
@@ -73,8 +84,8 @@ pub(crate) struct Tile {
     pub(crate) v_masked: bool,
     /// Whether the panel of `v` is copied on the way, for the tiles that follow.
     pub(crate) copy_v: bool,
-    /// Whether vectors are woven of two steps of 16-bit numbers as they are loaded (not packed).
-    pub(crate) weaves_v: bool,
+    /// What vectors become as they are loaded (not packed).
+    pub(crate) loaded_v: Loaded,
     /// Whether what is broadcast goes through an exclusive or: with the bits that are to change, or with 0 where packing has changed them.
     pub(crate) flips_s: bool,
     /// Which operand is gathered.
@@ -248,7 +259,7 @@ impl Tile {
         if self.flips_s {
             e.broadcast(self.reserve(0), mem(ARGS, at::FLIP));
         }
-        if self.weaves_v {
+        if self.loaded_v == Loaded::Woven {
             e.load(self.reserve(0), mem(ARGS, at::WEAVE));
         }
         if self.prefetch.c {
@@ -336,7 +347,7 @@ impl Tile {
     /// Registers for what a product is before it is added, for bits to change, or for what weaves and the second of two steps: the last of
     /// those that hold no accumulator.
     fn reserved(&self) -> usize {
-        if self.weaves_v { 2 } else { usize::from(self.numbers == Numbers::Pairs || self.flips_s) }
+        if self.loaded_v == Loaded::Woven { 2 } else { usize::from(self.numbers == Numbers::Pairs || self.flips_s) }
     }
 
     fn reserve(&self, i: usize) -> Register {
@@ -375,8 +386,10 @@ impl Tile {
     }
 
     fn emit_load_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
-        if self.weaves_v {
-            return self.emit_woven_v(e, to, kk, i);
+        match self.loaded_v {
+            Loaded::AsIs => {}
+            Loaded::Woven => return self.emit_woven_v(e, to, kk, i),
+            Loaded::Widened => return widened::emit_load(self, e, to, (kk, i)),
         }
         let disp = kk as i64 * i64::from(self.v_k) + (i * self.vector.width.bytes()) as i64;
         if self.v_masked && self.is_tail(i) {

@@ -4,7 +4,7 @@ use super::blocks::{Block, From, Runs, blocks, is_staged};
 use super::config::{Axis, ConvConfig};
 use super::panels::Panels;
 use super::slab::Slab;
-use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
+use crate::codegen::tile::{Gathered, Loaded, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::scalar::{Float, Numbers};
 use crate::split::{KINDS, Split, share};
@@ -194,7 +194,7 @@ impl Blueprint {
             k_l: self.config.k_l,
             v_masked: !along_outs,
             copy_v: false,
-            weaves_v: false,
+            loaded_v: Loaded::AsIs,
             flips_s: false,
             gathered: if along_outs { Gathered::S } else { Gathered::V },
             v_k: if along_outs { bytes(vecs * self.vector.lanes()) } else { 0 },

@@ -6,7 +6,7 @@ use std::ops::{Add, Mul};
 use super::code::Invoke;
 use super::run::Kept;
 use crate::codegen::abi::PanelArgs;
-use crate::codegen::tile::{Gathered, Tile, TileStore};
+use crate::codegen::tile::{Gathered, Loaded, Tile, TileStore};
 use crate::scalar::{Float, Numbers};
 use tilewright_core::element::Bf16;
 use tilewright_ops::gemm::ScalarClass;
@@ -48,6 +48,11 @@ trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
         a * b + self
     }
 
+    /// A number of 16 bits as one of this type.
+    fn of_bf16(_: u16) -> Self {
+        unreachable!("only binary32 is made of bfloat16 as it is loaded")
+    }
+
     /// The numbers of two steps.
     fn woven(_: [u16; 2]) -> Self {
         unreachable!("only bfloat16 is woven as it is loaded")
@@ -63,6 +68,10 @@ trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
 }
 
 impl Element for f32 {
+    fn of_bf16(number: u16) -> Self {
+        Bf16(number).to_f32()
+    }
+
     fn of_bits(bits: u64) -> Self {
         Self::from_bits(bits as u32)
     }
@@ -242,12 +251,15 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
         let s = args.s.wrapping_offset(at(Gathered::S, tile.s_k));
         // SAFETY: the caller's contract: `read` elements at every step of `v`.
         unsafe {
-            if tile.weaves_v {
-                let second = v.wrapping_byte_offset(tile.v_k as isize / 2);
-                let steps = [v, second].map(|step| step.cast::<u16>());
-                row.iter_mut().take(read).enumerate().for_each(|(i, x)| *x = T::woven(steps.map(|s| s.add(i).read())));
-            } else {
-                std::ptr::copy_nonoverlapping(v, row.as_mut_ptr(), read);
+            let row = row.iter_mut().take(read).enumerate();
+            let numbers = v.cast::<u16>();
+            match tile.loaded_v {
+                Loaded::Woven => {
+                    let steps = [numbers, numbers.wrapping_byte_offset(tile.v_k as isize / 2)];
+                    row.for_each(|(i, x)| *x = T::woven(steps.map(|s| s.add(i).read())));
+                }
+                Loaded::Widened => row.for_each(|(i, x)| *x = T::of_bf16(numbers.add(i).read())),
+                Loaded::AsIs => row.for_each(|(i, x)| *x = v.add(i).read()),
             }
         }
         if tile.copy_v {

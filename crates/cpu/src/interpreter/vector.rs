@@ -70,8 +70,8 @@ impl Machine<'_> {
             M::Vbroadcastss => self.broadcast(i, 4),
             M::Vbroadcastsd | M::Vmovddup => self.broadcast(i, 8),
             M::Vbroadcastf128 | M::Vbroadcastf32x4 => self.broadcast(i, 16),
-            M::Vmovss => self.move_scalar(i, 4),
-            M::Vmovsd => self.move_scalar(i, 8),
+            M::Vmovss | M::Vmovd => self.move_scalar(i, 4),
+            M::Vmovsd | M::Vmovq => self.move_scalar(i, 8),
             M::Vxorps | M::Vpxord => {
                 let (a, b) = (self.vector(i.op1_register()), self.vector_source(i, 2, width(to), 4)?);
                 self.set_vector(to, std::array::from_fn(|n| a[n] ^ b[n]));
@@ -118,7 +118,7 @@ impl Machine<'_> {
             }
             M::Vpmaddwd | M::Vpdpbusd | M::Vpaddd => self.integers(i),
             M::Vmovdqu16 => self.move_lanes(i, 2),
-            M::Vpermt2w | M::Vpmovzxwd | M::Vpslld | M::Vcvtneps2bf16 => self.words(i),
+            M::Vpermt2w | M::Vpinsrw | M::Vpmovzxwd | M::Vpslld | M::Vcvtneps2bf16 => self.words(i),
             M::Vdpbf16ps => self.halves(i),
             M::Vunpcklps => self.unpack(i, 4, 0),
             M::Vunpckhps => self.unpack(i, 4, 1),

@@ -2,13 +2,18 @@
 
 use super::vector::{Bytes, lane, width};
 use super::{Fault, Machine, plain};
-use iced_x86::{Instruction, Mnemonic, Register};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tilewright_core::element::Bf16;
 
 impl Machine<'_> {
     pub(super) fn words(&mut self, i: &Instruction) -> Result<(), Fault> {
         let value = match i.mnemonic() {
             Mnemonic::Vpermt2w => self.picked(i),
+            Mnemonic::Vpinsrw => self.inserted(i)?,
+            Mnemonic::Vpmovzxwd if i.op1_kind() == OpKind::Register => {
+                let (from, lanes) = (self.vector(i.op1_register()), width(i.op0_register()) / 4);
+                std::array::from_fn(|n| if n % 4 < 2 && n / 4 < lanes { from[n / 4 * 2 + n % 4] } else { 0 })
+            }
             Mnemonic::Vpmovzxwd => self.widened(i)?,
             Mnemonic::Vpslld => {
                 let (from, by) = (self.vector(i.op1_register()), i.immediate8());
@@ -29,6 +34,14 @@ impl Machine<'_> {
             let from = u16::from_le_bytes(lane(&order, n / 2)) as usize % 64;
             if from < 32 { first[2 * from + n % 2] } else { second[2 * (from - 32) + n % 2] }
         })
+    }
+
+    /// A register's low quarter with one number of it from memory.
+    fn inserted(&mut self, i: &Instruction) -> Result<Bytes, Fault> {
+        let (old, at, mut out) = (self.vector(i.op1_register()), 2 * (i.immediate8() as usize % 8), [0; 64]);
+        out[..16].copy_from_slice(&old[..16]);
+        self.load(i, self.address(i), &mut out[at..at + 2])?;
+        Ok(out)
     }
 
     /// Numbers in memory with zeros above them, those of the mask if there is one.

@@ -250,15 +250,15 @@ fn narrow(builder: SpaceBuilder) -> SpaceBuilder {
             "steps that are multiplied at a time are neighbours in memory, and k is a multiple of them",
         )
         .rule(
-            "woven_in_place",
+            "converted_in_place",
             Implementation,
-            "pack_a == 1 or (native and bf16 and k % group == 0)",
-            "vectors of narrow numbers are woven as they are loaded of whole pairs of bfloat16 steps",
+            "pack_a == 1 or (bf16 and (not native or k % group == 0))",
+            "vectors of bfloat16 are widened as they are loaded, or woven of whole pairs of steps",
         )
         .rule(
             "registers_woven",
             Hardware,
-            "pack_a == 1 or accumulators + max(min(vectors, n_s) + 3, 4) <= registers",
+            "pack_a == 1 or not native or accumulators + max(min(vectors, n_s) + 3, 4) <= registers",
             "what weaves and the second of two steps live in registers too",
         )
 }

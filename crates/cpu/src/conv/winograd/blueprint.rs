@@ -1,7 +1,7 @@
 //! Everything derived from a correlation and a configuration.
 
 use super::space::Config;
-use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
+use crate::codegen::tile::{Gathered, Loaded, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::scalar::{Float, Numbers};
 use crate::split::{KINDS, Split, pieces};
@@ -147,7 +147,7 @@ impl Blueprint {
             k_l: 1,
             v_masked: false,
             copy_v: false,
-            weaves_v: false,
+            loaded_v: Loaded::AsIs,
             flips_s: false,
             gathered: Gathered::None,
             v_k: bytes(vecs * self.vector.lanes()),

@@ -50,8 +50,9 @@ pub(super) struct Facts {
     pub(super) in_place: bool,
     /// Steps of the reduction that the instructions for narrow operands multiply at a time; 1 without them.
     pub(super) group: usize,
-    /// Whether there is code that weaves vectors as it loads them, and all pairs of steps are there.
+    /// Whether there is code that weaves vectors as it loads them, and all pairs of steps are there; or that widens them.
     weaves: bool,
+    widens: bool,
 }
 
 impl Facts {
@@ -92,7 +93,8 @@ impl Facts {
             out,
             in_place: Kind::of(input.dtype()) != Kind::Narrow,
             group: if native { stored.group() } else { 1 },
-            weaves: native && stored == Stored::Bf16Pairs && input.k.is_multiple_of(2),
+            weaves: stored == Stored::Bf16Pairs && input.k.is_multiple_of(2),
+            widens: stored == Stored::Bf16,
         }
     }
 
@@ -109,6 +111,11 @@ impl Facts {
     /// Whether vectors of that operand can be woven as they are loaded, of pairs of steps.
     pub(super) fn is_woven(&self, axis: Axis) -> bool {
         self.weaves && self.is_contiguous(axis)
+    }
+
+    /// Whether vectors of that operand can be widened as they are loaded.
+    pub(super) fn is_widened(&self, axis: Axis) -> bool {
+        self.widens && self.is_contiguous(axis)
     }
 
     /// Bytes of the operands of a product.

@@ -75,7 +75,8 @@ fn a_flat_c_of_whole_lines_is_legal_for_all_rows_and_threads() {
 
 /// The default's configuration.
 fn default_of(input: &GemmInput, threads: i64) -> Config {
-    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, threads)), input.clone()).unwrap();
+    let kernel = if input.dtype() == DType::Bf16 { CpuGemm::narrow() } else { CpuGemm::new() };
+    let problem = Bound::new(Arc::new(kernel), Arc::new(device(32, threads)), input.clone()).unwrap();
     problem.space().config(&problem.default_point().unwrap())
 }
 
@@ -159,4 +160,15 @@ fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
     assert_eq!(steps(32, (10, 357, 1128), DType::F32), 128);
     assert_eq!(steps(16, (6, 1699, 1024), DType::F32), 128);
     assert_ne!(steps(32, (6, 3398, 1024), DType::Bf16), 32);
+}
+
+#[test]
+fn a_few_columns_beside_bfloat16_widen_it_where_it_lies() {
+    let packs = |size, layout| choice(32, &product(size, DType::Bf16, layout)).pack_v;
+    assert_eq!([16, 64, 65].map(|n| packs((2560, n, 2560), Layout::Nn)), [false, false, true]);
+    assert!(!packs((64, 64, 60_000), Layout::Nt));
+    // What lies along k is transposed, and where pairs are multiplied they are woven.
+    assert!(packs((2560, 16, 2560), Layout::Tn));
+    let config = default_of(&product((2560, 16, 2560), DType::Bf16, Layout::Nn), 1);
+    assert_eq!(config.get("pack_a").and_then(|value| value.as_int()), Some(0));
 }

@@ -1,0 +1,58 @@
+//! Loads vectors of bfloat16 numbers where the caller has them, as binary32: the bits of each below as many zeros.
+
+use iced_x86::{Code, Instruction, Register};
+
+use super::emitter::{Emitter, mem};
+use super::rounded::SHIFT;
+use super::tile::{Tile, V};
+use super::vector::Width;
+
+/// Bytes of a number in memory.
+const NUMBER: usize = 2;
+
+/// Loads vector `i` of a step of a turn of the loop; of the last vector no more than its elements.
+pub(super) fn emit_load(tile: &Tile, e: &mut Emitter, to: Register, (step, i): (usize, usize)) {
+    let at = step as i64 * i64::from(tile.v_k) + (i * tile.vector.lanes() * NUMBER) as i64;
+    let (widen, shift) = codes(tile.vector.width);
+    match tile.vector.width {
+        Width::Z if tile.is_tail(i) => e.op2_load_masked(widen, to, mem(V, at)),
+        Width::X | Width::Y if tile.is_tail(i) => {
+            let low = Register::XMM0 + to.number() as u32;
+            emit_first(tile.tail, e, low, at);
+            e.push(Instruction::with2(widen, to, low));
+        }
+        _ => e.op2_load(widen, to, mem(V, at)),
+    }
+    e.push(Instruction::with3(shift, to, to, SHIFT));
+}
+
+/// Loads so many numbers, fewer than eight, and nothing behind them: AVX2 has no masks for numbers of 16 bits.
+fn emit_first(count: usize, e: &mut Emitter, to: Register, at: i64) {
+    let whole = match count {
+        4.. => {
+            e.op2_load(Code::VEX_Vmovq_xmm_xmmm64, to, mem(V, at));
+            4
+        }
+        2.. => {
+            e.op2_load(Code::VEX_Vmovd_xmm_rm32, to, mem(V, at));
+            2
+        }
+        _ => {
+            e.op3(Code::VEX_Vxorps_xmm_xmm_xmmm128, to, to, to);
+            0
+        }
+    };
+    for number in whole..count {
+        let from = mem(V, at + (number * NUMBER) as i64);
+        e.push(Instruction::with4(Code::VEX_Vpinsrw_xmm_xmm_r32m16_imm8, to, to, from, number as i32));
+    }
+}
+
+/// What puts zeros above numbers of 16 bits, and what moves numbers of 32 bits up.
+fn codes(width: Width) -> (Code, Code) {
+    match width {
+        Width::X => (Code::VEX_Vpmovzxwd_xmm_xmmm64, Code::VEX_Vpslld_xmm_xmm_imm8),
+        Width::Y => (Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::VEX_Vpslld_ymm_ymm_imm8),
+        Width::Z => (Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256, Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8),
+    }
+}
