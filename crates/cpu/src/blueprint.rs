@@ -277,12 +277,14 @@ impl Blueprint {
     }
 
     /// What vectors become as they are loaded.
-    fn loaded_v(&self) -> Loaded {
+    pub(crate) fn loaded_v(&self) -> Loaded {
         match self.stored {
             _ if self.pack_v => Loaded::AsIs,
             Stored::Bf16Pairs => Loaded::Woven,
             Stored::Bf16 => Loaded::Widened,
-            Stored::Same | Stored::F16 | Stored::I8 | Stored::I8Quads => Loaded::AsIs,
+            Stored::Same => Loaded::AsIs,
+            // Rules have them packed.
+            Stored::F16 | Stored::I8 | Stored::I8Quads => unreachable!("{:?} is not loaded where it lies", self.stored),
         }
     }
 

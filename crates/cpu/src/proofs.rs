@@ -19,6 +19,7 @@ use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput, Layout, Scalar
 
 use crate::blueprint::Blueprint;
 use crate::codegen::abi::PanelArgs;
+use crate::codegen::tile::Loaded;
 use crate::config::Store;
 use crate::exec::code::Invoke;
 use crate::exec::driver::{Call, Compiled};
@@ -387,10 +388,26 @@ proptest! {
     }
 
     #[test]
-    fn vectors_are_widened_as_they_are_loaded(input in inputs(&NARROW[..3]), (wide, seed) in (any::<bool>(), any::<u64>())) {
-        let mut device = device(if wide { 64 } else { 32 }, 1 + (seed % 2) as i64);
+    fn vectors_are_widened_as_they_are_loaded(
+        input in inputs(&NARROW[..3]),
+        (vec_max, multiplies_pairs) in (0usize..3, any::<bool>()),
+        seed in any::<u64>(),
+    ) {
+        let mut device = device([16, 32, 64][vec_max], 1 + (seed % 2) as i64);
+        device.facts.insert("avx512_bf16".to_owned(), i64::from(multiplies_pairs));
+        check_some(CpuGemm::narrow, &device, &input, seed, |b| b.loaded_v() == Loaded::Widened)?;
+    }
+
+    #[test]
+    fn threads_divide_the_reduction_of_what_is_widened(
+        input in inputs(&NARROW[..3]),
+        (k, wide) in (128usize..150, any::<bool>()),
+        seed in any::<u64>(),
+    ) {
+        let mut device = device(if wide { 64 } else { 32 }, 2);
         device.facts.insert("avx512_bf16".to_owned(), 0);
-        check_some(CpuGemm::narrow, &device, &input, seed, |b| !b.pack_v)?;
+        let wanted: fn(&Blueprint) -> bool = |b| b.loaded_v() == Loaded::Widened && b.config.k_g == 2;
+        check_some(CpuGemm::narrow, &device, &with_reduction(input, k), seed, wanted)?;
     }
 
     #[test]

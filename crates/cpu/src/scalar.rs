@@ -82,7 +82,7 @@ impl Numbers {
 pub(crate) enum Stored {
     /// What vectors hold.
     Same,
-    /// 16-bit floating point, which becomes binary32 when it is packed.
+    /// 16-bit floating point, which becomes binary32 when it is packed; bfloat16 also when vectors of it are loaded.
     Bf16,
     F16,
     /// 8-bit integers, which become pairs of 16-bit ones.
@@ -131,8 +131,8 @@ pub(crate) enum Kind {
     #[default]
     Real,
     Complex,
-    /// Operands of fewer bits than vectors compute with: converted or woven when they are packed, or read where they lie by instructions
-    /// that multiply neighbours along the reduction.
+    /// Operands of fewer bits than vectors compute with: converted or woven when they are packed or loaded, or read where they lie by
+    /// instructions that multiply neighbours along the reduction.
     Narrow,
 }
 

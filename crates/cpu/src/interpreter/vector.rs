@@ -70,8 +70,10 @@ impl Machine<'_> {
             M::Vbroadcastss => self.broadcast(i, 4),
             M::Vbroadcastsd | M::Vmovddup => self.broadcast(i, 8),
             M::Vbroadcastf128 | M::Vbroadcastf32x4 => self.broadcast(i, 16),
-            M::Vmovss | M::Vmovd => self.move_scalar(i, 4),
-            M::Vmovsd | M::Vmovq => self.move_scalar(i, 8),
+            M::Vmovss => self.move_scalar(i, 4),
+            M::Vmovd if i.op1_kind() == OpKind::Memory => self.move_scalar(i, 4),
+            M::Vmovsd => self.move_scalar(i, 8),
+            M::Vmovq if i.op1_kind() == OpKind::Memory => self.move_scalar(i, 8),
             M::Vxorps | M::Vpxord => {
                 let (a, b) = (self.vector(i.op1_register()), self.vector_source(i, 2, width(to), 4)?);
                 self.set_vector(to, std::array::from_fn(|n| a[n] ^ b[n]));

@@ -37,7 +37,7 @@ impl Machine<'_> {
     }
 
     /// A register's low quarter with one number of it from memory.
-    fn inserted(&mut self, i: &Instruction) -> Result<Bytes, Fault> {
+    fn inserted(&self, i: &Instruction) -> Result<Bytes, Fault> {
         let (old, at, mut out) = (self.vector(i.op1_register()), 2 * (i.immediate8() as usize % 8), [0; 64]);
         out[..16].copy_from_slice(&old[..16]);
         self.load(i, self.address(i), &mut out[at..at + 2])?;

@@ -169,7 +169,7 @@ impl Choice {
         // in f64, from memory, 0.9.
         let pitch = if axis == Axis::M { f.pitch_a } else { f.pitch_b };
         let ends_soon = f.waits_for_l3() && pitch < PAGE;
-        if is_far && is_narrow && long * f.es <= 2 * PAGE {
+        if is_far && is_narrow && long * f.es <= 2 * PAGE && !(f.is_widened(axis) && short > WIDENED) {
             // Steps of k follow each other within a page or two: some lines of each are a block that stays in the first-level cache, and a
             // processor runs ahead in all of them.
             return Self { pack_v: false, broadcast: true, u: 16, v_block: 8 * LINE / f.es, k_s: 4, ..plain };
@@ -184,8 +184,7 @@ impl Choice {
         if short > tiles * tile.1 {
             // Used often enough for a copy, which the first tile of each panel makes on its way. Elements of 16 bytes are few in a line, which
             // takes long to come for what is done with it: some lines that follow each other are copied at a time.
-            // What is widened for a few tiles is as fast where it lies: 2560 x 16 x 2560 nn in bf16 took 0.68 of the time, with 32 columns 0.85.
-            let pack_v = !(f.is_widened(axis) && short <= SHORT / 2);
+            let pack_v = !(f.is_widened(axis) && short <= WIDENED);
             let copied = Self { u: 256, pack_v, ..plain };
             let begins_anywhere = f.waits_for_l3() && f.in_place && !pitch.is_multiple_of(LINE);
             return match f.es {
@@ -294,7 +293,8 @@ impl Choice {
         if f.is_narrow() && f.parts == 1 && is_read_by_steps { deep.step_by_step(f, v) } else { deep }
     }
 
-    /// Both operands of a deep product beyond the second-level caches are read step by step, by vectors of less than a line: few enough steps at a
+    /// Both operands of a deep product beyond the second-level caches are read step by step, by vectors of less than a line, or one of two in bfloat16,
+    /// where blocks of half and of twice the steps took 1.08 of the time in 64 x 64 x 60000 nt: few enough steps at a
     /// time that lines of the one are still in the first-level cache for the tile across that reads the rest of them. 64 x 64 x 60000 nt took 0.8
     /// of the time that it took in blocks of twice the steps, 64 x 50 x 60000 nt 0.75.
     fn step_by_step(self, f: &Facts, v: usize) -> Self {
@@ -434,6 +434,10 @@ impl Choice {
         Self { stream: true, pack_s: self.pack_s || (!f.deep_b && f.passes(Axis::M) >= 2 * OFTEN), ..self }
     }
 }
+
+/// Columns beside which a long bfloat16 operand is widened for each tile rather than copied. In turn with a copy on a Zen 3, 2560 x 16 x 2560 nn took
+/// 0.56 of the time, 32 columns 0.85, 64 as long, 128 columns 1.09; nobody has measured vectors of a line.
+const WIDENED: usize = 64;
 
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);

@@ -60,7 +60,7 @@ pub(crate) fn reads_short_runs(threads: usize, [v, s, k]: [usize; 3], es: usize,
 }
 
 /// The kernel `gemm.cpu`, or one of its peers for other numbers, which has a space of its own: `gemm.cpu-complex`, whose elements take more
-/// registers, and `gemm.cpu-narrow`, which converts what it packs.
+/// registers, and `gemm.cpu-narrow`, which converts operands as it packs or loads them.
 #[derive(Debug, Default)]
 pub struct CpuGemm {
     kind: Kind,

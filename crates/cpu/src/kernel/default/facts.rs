@@ -46,12 +46,13 @@ pub(super) struct Facts {
     /// Bytes of an element as operands store it, and as C does.
     pub(super) stored: usize,
     pub(super) out: usize,
-    /// Whether operands can be read where they lie, whatever their layout: narrow ones are converted or woven when they are packed.
+    /// Whether operands can be read where they lie, whatever their layout: narrow ones are converted or woven when they are packed or loaded.
     pub(super) in_place: bool,
     /// Steps of the reduction that the instructions for narrow operands multiply at a time; 1 without them.
     pub(super) group: usize,
-    /// Whether there is code that weaves vectors as it loads them, and all pairs of steps are there; or that widens them.
+    /// Whether there is code that weaves vectors as it loads them, and all pairs of steps are there.
     weaves: bool,
+    /// Whether there is code that widens vectors as it loads them.
     widens: bool,
 }
 

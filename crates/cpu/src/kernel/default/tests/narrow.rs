@@ -3,6 +3,7 @@
 use super::super::*;
 use crate::kernel::CpuGemm;
 use crate::proofs::device;
+use crate::scalar::Kind;
 use std::sync::Arc;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Bound, Problem};
@@ -75,7 +76,7 @@ fn a_flat_c_of_whole_lines_is_legal_for_all_rows_and_threads() {
 
 /// The default's configuration.
 fn default_of(input: &GemmInput, threads: i64) -> Config {
-    let kernel = if input.dtype() == DType::Bf16 { CpuGemm::narrow() } else { CpuGemm::new() };
+    let kernel = if Kind::of(input.dtype()) == Kind::Narrow { CpuGemm::narrow() } else { CpuGemm::new() };
     let problem = Bound::new(Arc::new(kernel), Arc::new(device(32, threads)), input.clone()).unwrap();
     problem.space().config(&problem.default_point().unwrap())
 }
@@ -166,9 +167,10 @@ fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
 fn a_few_columns_beside_bfloat16_widen_it_where_it_lies() {
     let packs = |size, layout| choice(32, &product(size, DType::Bf16, layout)).pack_v;
     assert_eq!([16, 64, 65].map(|n| packs((2560, n, 2560), Layout::Nn)), [false, false, true]);
-    assert!(!packs((64, 64, 60_000), Layout::Nt));
-    // What lies along k is transposed, and where pairs are multiplied they are woven.
-    assert!(packs((2560, 16, 2560), Layout::Tn));
+    // Columns of a page or two, too.
+    assert_eq!([64, 65].map(|n| packs((2000, n, 5000), Layout::Nn)), [false, true]);
+    // What lies along k is transposed.
+    assert_eq!([Layout::Nt, Layout::Tn].map(|layout| packs((64, 64, 60_000), layout)), [false, true]);
     let config = default_of(&product((2560, 16, 2560), DType::Bf16, Layout::Nn), 1);
     assert_eq!(config.get("pack_a").and_then(|value| value.as_int()), Some(0));
 }
