@@ -293,8 +293,8 @@ impl Choice {
         if f.is_narrow() && f.parts == 1 && is_read_by_steps { deep.step_by_step(f, v) } else { deep }
     }
 
-    /// Both operands of a deep product beyond the second-level caches are read step by step, by vectors of less than a line, or one of two in bfloat16,
-    /// where blocks of half and of twice the steps took 1.08 of the time in 64 x 64 x 60000 nt: few enough steps at a
+    /// Both operands of a deep product beyond the second-level caches are read step by step, by vectors of less than a line (one of
+    /// two in bfloat16, for which other blocks were not told apart): few enough steps at a
     /// time that lines of the one are still in the first-level cache for the tile across that reads the rest of them. 64 x 64 x 60000 nt took 0.8
     /// of the time that it took in blocks of twice the steps, 64 x 50 x 60000 nt 0.75.
     fn step_by_step(self, f: &Facts, v: usize) -> Self {
@@ -389,8 +389,8 @@ impl Choice {
         flat
     }
 
-    /// So few steps that all there is to do is to write C, along whose columns vectors run, and that it matters how many tiles follow each other: a panel of vectors stays past many
-    /// columns, unless these are written from end to end. Where memory is slow, that pays for some steps of short columns that stay in the
+    /// So few steps that all there is to do is to write C, along whose columns vectors run, and that it matters how many tiles follow each other:
+    /// a panel of vectors stays past many columns, unless these are written from end to end. Where memory is slow, that pays for some steps of short columns that stay in the
     /// second-level cache: of 140 to 300 rows in f32 it took 0.69 to 0.97 of the time, of 1001 rows, or of 200 in f64 beyond that cache, up to
     /// twice as long.
     fn written_only(self, f: &Facts) -> Self {
