@@ -62,7 +62,7 @@ const ALL: usize = 1 << 20;
 impl Choice {
     fn of(f: &Facts) -> Self {
         let choice = match f.family() {
-            Family::Large => Self::large(f),
+            Family::Large => Self::large(f).keeping_vectors(f),
             Family::Skinny => Self::skinny(f),
             Family::Deep => Self::deep(f),
             Family::Long => Self::long(f),
@@ -90,11 +90,12 @@ impl Choice {
     fn large(f: &Facts) -> Self {
         let tile = if f.registers() > 16 { (2, 12 / f.parts) } else { (2, 6 / f.parts) };
         // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
-        // apart, takes more than a line.
-        let pack_s = !f.is_near() || f.thrashes_tlb(Axis::M) || (!f.deep_b && tile.1 * f.es > LINE);
+        // apart, takes more than a line, or than half a one past narrow vectors: 192 x 192 x 192 nt in f64 took 0.83 of the time with a copy, 220 0.87,
+        // 170 and 250 1.03.
+        let lines = if f.is_narrow() { LINE / 2 } else { LINE };
+        let pack_s = !f.is_near() || f.thrashes_tlb(Axis::M) || (!f.deep_b && tile.1 * f.es > lines);
         let tile = if pack_s { tile } else { f.side_by_side(Axis::M, tile) };
         let u = 3 * f.l1 / 8 / (tile.1 * f.es);
-        let depth = f.k.div_ceil(f.k.div_ceil(u.max(1)));
         Self {
             axis: Axis::M,
             vec: f.lanes * f.es,
@@ -105,7 +106,7 @@ impl Choice {
             broadcast: true,
             k_l: 1,
             u,
-            v_block: f.l2 / 2 / (depth * f.es),
+            v_block: f.half_of_l2(u),
             s_block: 4096,
             k_s: 4,
             stream: false,
@@ -113,6 +114,19 @@ impl Choice {
             threads: Threads::Grid(1),
             is_little: false,
         }
+    }
+
+    /// The same loops where registers are few: a panel of vectors stays in three quarters of the first-level cache while those of the other
+    /// operand stream past it, which are a half of what would stream the other way round in f64, and a quarter in f32. On a Zen 3, squares of 256
+    /// to 1500 took 0.93 of the time in f64, 0.91 on two threads, complex ones 0.9, and in f32 from 1000 on 0.96, below as long.
+    fn keeping_vectors(self, f: &Facts) -> Self {
+        if f.registers() > 16 || !self.pack_s {
+            return self;
+        }
+        // Products of narrow operands may take a register of their own.
+        let tile = if f.in_place { (3, 4 / f.parts) } else { self.tile };
+        let u = 3 * f.l1 / 4 / (tile.0 * f.lanes * f.es);
+        Self { tile, broadcast: false, u, v_block: f.half_of_l2(u), k_s: 8, prefetch: 0, ..self }
     }
 
     /// The long operand is read where it lies: along vectors, or along k and broadcast.
@@ -263,9 +277,13 @@ impl Choice {
         let pack_v = !(f.is_loaded(axis) || f.is_widened(axis) || is_woven);
         let (v_block, s_block) = (tile.0 * f.lanes, s.next_power_of_two());
         let common = Self { axis, tile, pack_v, pack_s: false, s_block, ..Self::large(f) };
+        let deep = Self { broadcast: false, u, v_block, prefetch, ..common };
         let pitch = [f.pitch_a, f.pitch_b][usize::from(axis == Axis::N)];
         let is_whole = (v_block * f.es).is_multiple_of(LINE) && pitch.is_multiple_of(LINE);
         let shares_lines = !pack_v && v > v_block && !is_whole;
+        if f.is_narrow() && !pack_v && f.is_deep_by_steps(axis, tile, shares_lines) {
+            return deep.step_by_step(f, v, s);
+        }
         if axis == Axis::M && f.is_narrow() && f.in_place && shares_lines {
             // Panels would read parts of lines, the rest of which is the next panel's: columns of A are read from end to end instead, about as
             // many as the first-level cache holds. Prefetches pay where they come from memory, unless columns of B are read as well.
@@ -288,16 +306,16 @@ impl Choice {
             // Both operands are read step by step, some lines of each at a time.
             return Self { tile: WIDE_COMPLEX, broadcast: false, u: 64, v_block: 64, k_s: 8, prefetch, ..common };
         }
-        let deep = Self { broadcast: false, u, v_block, prefetch, ..common };
-        let is_read_by_steps = f.bytes() > f.threads * f.l2 && !pack_v && !f.deep_across(axis) && s * f.es > LINE;
-        if f.is_narrow() && f.parts == 1 && is_read_by_steps { deep.step_by_step(f, v) } else { deep }
+        deep
     }
 
-    /// Both operands of a deep product beyond the second-level caches are read step by step, by vectors of less than a line (one of
-    /// two in bfloat16, for which other blocks were not told apart): few enough steps at a
-    /// time that lines of the one are still in the first-level cache for the tile across that reads the rest of them. 64 x 64 x 60000 nt took 0.8
-    /// of the time that it took in blocks of twice the steps, 64 x 50 x 60000 nt 0.75.
-    fn step_by_step(self, f: &Facts, v: usize) -> Self {
+    /// Both operands of a deep product are [read step by step](Facts::is_deep_by_steps): few enough steps at a time that lines of the one are
+    /// still in the first-level cache for the tile across that reads the rest of them, by wide tiles where they are not many more. On a Zen 3,
+    /// 50 x 70 x 20000 nt took 0.76 of the time in f32 that it took by twice the steps, and 0.93 in f64, 100 x 100 x 3000 took 0.86 and 0.75.
+    fn step_by_step(self, f: &Facts, v: usize, s: usize) -> Self {
+        if f.widens_tile((v, s), self.tile) {
+            return Self { tile: (3, 4 / f.parts), u: 64, v_block: 64, k_s: 8, ..self };
+        }
         let panels = if v >= 4 * self.v_block { 2 } else { 1 };
         Self { u: 512 / f.es, v_block: panels * self.v_block, k_s: 8, ..self }
     }
@@ -343,7 +361,9 @@ impl Choice {
         let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, ..Self::large(f) };
         let is_far = f.m * f.n * f.out > f.l3.min(8 * f.l2 / f.parts);
         if is_far && axis == Axis::M && f.is_narrow() {
-            return Self::large(f);
+            let large = Self::large(f);
+            // So few steps pay for other columns of C at each tile where elements are complex: 3456 x 3456 x 32 nt took 0.95 of the time, in f64 1.08.
+            return if f.parts == 2 { large.keeping_vectors(f) } else { large };
         }
         if is_far && f.writes_lines(axis) {
             let (tile, v_block) = ((2, if f.parts == 1 { 7 } else { 6 }), 2 * f.lanes);

@@ -25,8 +25,10 @@ fn a_deep_product_that_is_read_step_by_step_takes_few_steps_at_a_time() {
         (choice.k_s == 8).then_some((choice.u, choice.v_block))
     };
     let deep = (64, 64, 60_000);
-    assert_eq!(blocks(32, deep, DType::F32, Layout::Nt), Some((128, 32)));
-    assert_eq!(blocks(32, deep, DType::F64, Layout::Nt), Some((64, 16)));
+    assert_eq!(blocks(32, deep, DType::F32, Layout::Nt), Some((64, 64)));
+    assert_eq!(blocks(32, deep, DType::F64, Layout::Nt), Some((64, 64)));
+    // Wide tiles would be too many.
+    assert_eq!(blocks(32, (32, 32, 60_000), DType::F32, Layout::Nt), Some((128, 16)));
     assert_eq!(blocks(32, (16, 64, 60_000), DType::F32, Layout::Nt), Some((128, 16)));
     // Operands along the reduction, what the second-level cache holds, a line across, and vectors that are lines.
     let along = [Layout::Nn, Layout::Tt, Layout::Tn].map(|layout| blocks(32, deep, DType::F32, layout));
@@ -34,6 +36,47 @@ fn a_deep_product_that_is_read_step_by_step_takes_few_steps_at_a_time() {
     let others = [(64, 64, 600), (16, 16, 60_000)].map(|size| blocks(32, size, DType::F32, Layout::Nt));
     assert_eq!(others, [None; 2]);
     assert_eq!(blocks(64, deep, DType::F32, Layout::Nt), None);
+}
+
+#[test]
+fn deep_products_are_read_by_wide_tiles_some_steps_at_a_time() {
+    let wide = |vec_max, size, dtype, layout| {
+        let choice = choice(vec_max, &product(size, dtype, layout));
+        (choice.tile.0 == 3 && choice.u == 64 && !choice.broadcast && !choice.pack_v).then_some(choice.tile.1)
+    };
+    assert_eq!(wide(32, (70, 31, 20_000), DType::F32, Layout::Nt), Some(4));
+    let complex = [(64, 64, 60_000), (16, 128, 3000), (63, 12, 7727)].map(|size| wide(32, size, DType::C64, Layout::Nt));
+    assert_eq!(complex, [Some(2); 3]);
+    // Few columns beside lines that panels share, a single vector, operands along the reduction, and vectors that are lines.
+    let few = [wide(32, (87, 17, 32_768), DType::F32, Layout::Nt), wide(32, (81, 15, 48_623), DType::C64, Layout::Nt)];
+    let others =
+        [wide(32, (4, 17, 40_762), DType::C32, Layout::Nt), wide(32, (64, 64, 60_000), DType::C64, Layout::Tt)];
+    assert_eq!([few, others], [[None; 2]; 2]);
+    assert_eq!(wide(64, (64, 64, 60_000), DType::F32, Layout::Nt), None);
+}
+
+#[test]
+fn the_panel_of_vectors_stays_where_registers_are_few() {
+    let kept = |vec_max, size, dtype, layout| {
+        let choice = choice(vec_max, &product(size, dtype, layout));
+        (!choice.broadcast).then_some((choice.tile, choice.u))
+    };
+    let square = (1000, 1000, 1000);
+    let real = [DType::F32, DType::F64].map(|dtype| kept(32, square, dtype, Layout::Nt));
+    assert_eq!(real, [Some(((3, 4), 256)); 2]);
+    assert_eq!(kept(32, square, DType::C64, Layout::Tn), Some(((3, 2), 256)));
+    // A register is taken by products of narrow operands.
+    assert_eq!(kept(32, square, DType::I8, Layout::Nt), Some(((2, 6), 384)));
+    // Vectors that are lines; what is near; few steps past a large C, unless elements are complex.
+    assert_eq!(
+        [kept(64, square, DType::F64, Layout::Nt), kept(32, (250, 250, 250), DType::F32, Layout::Nt)],
+        [None; 2]
+    );
+    let large = |dtype| kept(32, (4096, 4096, 32), dtype, Layout::Nt).map(|(tile, _)| tile);
+    assert_eq!([large(DType::F64), large(DType::C32)], [None, Some((3, 2))]);
+    // Steps of which more than half a line is used are copied.
+    let packs = |dtype| choice(32, &product((192, 192, 192), dtype, Layout::Nt)).pack_s;
+    assert_eq!([packs(DType::F64), packs(DType::F32)], [true, false]);
 }
 
 #[test]
