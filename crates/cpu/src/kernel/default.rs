@@ -1,7 +1,8 @@
 //! What runs before anything is tuned: a blocking for the shape and the caches at hand.
 //!
 //! Products fall into six families by what bounds them. A *large* one reads each panel many times: both operands are packed, a
-//! block of the one that vectors run along stays in the second-level cache and a panel of the other in the first. Of a *skinny* one the
+//! block of the one that vectors run along stays in the second-level cache and a panel of the other in the first, or, where vectors are half
+//! a line, a panel of vectors in the first and a block of the other beyond. Of a *skinny* one the
 //! long operand is read a few times only, so that a copy seldom pays: it streams past the short one, mostly from where it lies. A *deep*
 //! one has little of anything but its reduction, a *long* one not much of anything else and operands that can be read where they lie, a
 //! *flat* one is bounded by the writing of C, and a *medium* one lies in the caches as it is, mostly.
@@ -14,7 +15,7 @@ mod wanted;
 use crate::LINE;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
-use crate::sets::PAGE;
+use crate::sets::{PAGE, is_half_line};
 use facts::{Facts, Family, OFTEN, ROWS, SHORT, STREAMS};
 use threads::Threads;
 use tiles::{best_tile, sets, streaming_tile};
@@ -90,10 +91,10 @@ impl Choice {
     fn large(f: &Facts) -> Self {
         let tile = if f.registers() > 16 { (2, 12 / f.parts) } else { (2, 6 / f.parts) };
         // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
-        // apart, takes more than a line, or than half a one past narrow vectors: 192 x 192 x 192 nt in f64 took 0.83 of the time with a copy, 220 0.87,
-        // 170 and 250 1.03.
-        let lines = if f.is_narrow() { LINE / 2 } else { LINE };
-        let pack_s = !f.is_near() || f.thrashes_tlb(Axis::M) || (!f.deep_b && tile.1 * f.es > lines);
+        // apart, takes more than a line, or than half a one past narrow vectors: 192 x 192 x 192 nt in f64 took 0.83 of the time with a
+        // copy, 220 0.87, 170 and 250 1.03.
+        let most = if f.is_narrow() { LINE / 2 } else { LINE };
+        let pack_s = !f.is_near() || f.thrashes_tlb(Axis::M) || (!f.deep_b && tile.1 * f.es > most);
         let tile = if pack_s { tile } else { f.side_by_side(Axis::M, tile) };
         let u = 3 * f.l1 / 8 / (tile.1 * f.es);
         Self {
@@ -116,17 +117,20 @@ impl Choice {
         }
     }
 
-    /// The same loops where registers are few: a panel of vectors stays in three quarters of the first-level cache while those of the other
-    /// operand stream past it, which are a half of what would stream the other way round in f64, and a quarter in f32. On a Zen 3, squares of 256
-    /// to 1500 took 0.93 of the time in f64, 0.91 on two threads, complex ones 0.9, and in f32 from 1000 on 0.96, below as long.
+    /// The same loops the other way round where vectors are half a line and both operands are copied: a panel of vectors stays in three quarters
+    /// of the first-level cache while those of the other operand stream past it, which are a half of what would stream past them in f64,
+    /// and a quarter in f32. A processor fetches that ahead by itself, and four second-level caches hold what each panel reads again: with all
+    /// of 1000 x 4096 x 512 nt in c64 it took 1.3 times as long. On a Zen 3, squares of 300 to 2048 took 0.93 of the time in f64, 0.91 on two
+    /// threads, complex ones 0.9, bfloat16 0.97, and in f32 0.96 from 1000 on, below as long.
     fn keeping_vectors(self, f: &Facts) -> Self {
-        if f.registers() > 16 || !self.pack_s {
+        if !is_half_line(f.lanes * f.es) || !self.pack_s {
             return self;
         }
         // Products of narrow operands may take a register of their own.
         let tile = if f.in_place { (3, 4 / f.parts) } else { self.tile };
         let u = 3 * f.l1 / 4 / (tile.0 * f.lanes * f.es);
-        Self { tile, broadcast: false, u, v_block: f.half_of_l2(u), k_s: 8, prefetch: 0, ..self }
+        let (v_block, s_block) = (f.half_of_l2(u), 8 * f.half_of_l2(u));
+        Self { tile, broadcast: false, u, v_block, s_block, k_s: 8, prefetch: 0, ..self }
     }
 
     /// The long operand is read where it lies: along vectors, or along k and broadcast.
@@ -284,11 +288,11 @@ impl Choice {
         if f.is_narrow() && !pack_v && f.is_deep_by_steps(axis, tile, shares_lines) {
             return deep.step_by_step(f, v, s);
         }
-        if axis == Axis::M && f.is_narrow() && f.in_place && shares_lines {
-            // Panels would read parts of lines, the rest of which is the next panel's: columns of A are read from end to end instead, about as
-            // many as the first-level cache holds. Prefetches pay where they come from memory, unless columns of B are read as well.
+        if (axis == Axis::M || !f.deep_across(axis)) && f.is_narrow() && f.in_place && shares_lines {
+            // Panels would read parts of lines, the rest of which is the next panel's: steps are read from end to end instead, about as many as
+            // the first-level cache holds. Prefetches pay where they come from memory, unless the other operand lies along k.
             let u = (3 * f.l1 / 2 / (v * f.es)).min(96);
-            let prefetch = if f.deep_b || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
+            let prefetch = if f.deep_across(axis) || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
             return Self { broadcast: true, u, v_block: ALL, prefetch, ..common };
         }
         if f.es == 8 && f.parts == 1 && !f.is_narrow() && !f.waits_for_l3() && shares_lines {
@@ -313,8 +317,10 @@ impl Choice {
     /// still in the first-level cache for the tile across that reads the rest of them, by wide tiles where they are not many more. On a Zen 3,
     /// 50 x 70 x 20000 nt took 0.76 of the time in f32 that it took by twice the steps, and 0.93 in f64, 100 x 100 x 3000 took 0.86 and 0.75.
     fn step_by_step(self, f: &Facts, v: usize, s: usize) -> Self {
-        if f.widens_tile((v, s), self.tile) {
-            return Self { tile: (3, 4 / f.parts), u: 64, v_block: 64, k_s: 8, ..self };
+        let is_wide = f.widens_tile((v, s), self.tile);
+        if is_wide || f.parts == 2 {
+            let tile = if is_wide { (3, 4 / f.parts) } else { self.tile };
+            return Self { tile, u: 64, v_block: 64, k_s: 8, ..self };
         }
         let panels = if v >= 4 * self.v_block { 2 } else { 1 };
         Self { u: 512 / f.es, v_block: panels * self.v_block, k_s: 8, ..self }
@@ -355,15 +361,16 @@ impl Choice {
     /// C is written once: column by column unless there are few steps and it stays near, and around the caches where it does not fit them
     /// (see [`Self::around_caches`] for a slow one) and [whole lines of it are only written](Facts::writes_lines): halves of lines, in columns
     /// that lie pages apart, leave a processor's buffers before the other half comes. Where the widest vectors are half a line, [whole lines of
-    /// a C in the last-level cache](Facts::streams_narrow) are written so, and a C beyond it as that of a large product.
+    /// a C in the last-level cache](Facts::streams_narrow) are written so, and a C beyond it by the loops of a large product.
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, ..Self::large(f) };
         let is_far = f.m * f.n * f.out > f.l3.min(8 * f.l2 / f.parts);
         if is_far && axis == Axis::M && f.is_narrow() {
             let large = Self::large(f);
-            // So few steps pay for other columns of C at each tile where elements are complex: 3456 x 3456 x 32 nt took 0.95 of the time, in f64 1.08.
-            return if f.parts == 2 { large.keeping_vectors(f) } else { large };
+            // With a panel of vectors that stays, each tile is in other columns of C, which takes some steps to hide: of complex elements
+            // 3456 x 3456 x 32 nt took 0.95 of the time, 2787 x 1070 x 19 nt 1.2; of real ones 4096 x 4096 x 32 nt took 1.08 in f64.
+            return if f.parts == 2 && f.k >= 24 { large.keeping_vectors(f) } else { large };
         }
         if is_far && f.writes_lines(axis) {
             let (tile, v_block) = ((2, if f.parts == 1 { 7 } else { 6 }), 2 * f.lanes);

@@ -224,25 +224,35 @@ impl Facts {
         u.min(FAR_BYTES / (LINE * ((s * self.es).div_ceil(LINE) + 1)))
     }
 
-    /// Whether a deep product, whose vectors are loaded in place and less than a line, is best read some steps of both operands at a time: a real
-    /// one beyond the second-level caches, a complex one of more than a vector and a few columns. Where panels share lines it may matter more
-    /// that columns are read from end to end: 81 x 15 x 48623 nt took 1.45 times as long by steps in f64, 1.25 in c64, 87 x 17 x 32768 1.8 in f32.
+    /// Whether a deep product, whose vectors are less than a line and not copied, is best read some steps of both operands at a time: a real one
+    /// beyond the second-level caches whose steps across are more than a line, a complex one of more than a vector and a few columns. Where
+    /// columns of which panels share lines can be read from end to end, that may matter more: 81 x 15 x 48623 nt took 1.45 times as long
+    /// by steps in f64, 20 x 91 x 20000 1.4, and in c64 81 x 15 x 48623 1.25 (but not 64 rows or fewer, which one block has), 87 x 17 x 32768
+    /// took 1.8 in f32.
     pub(super) fn is_deep_by_steps(&self, axis: Axis, tile: (usize, usize), shares_lines: bool) -> bool {
         let (v, s) = self.sides(axis);
+        let has_columns = shares_lines && self.in_place;
         let is_worth_it = match self.parts {
             1 => {
                 let is_far = self.bytes() > self.threads * self.l2 && s * self.es > LINE;
-                is_far && (!shares_lines || self.widens_tile((v, s), tile))
+                is_far && (!has_columns || self.widens_tile((v, s), tile))
             }
-            _ => v > self.lanes && s >= 8 && (!shares_lines || s > FEW || v <= 64),
+            _ => v > self.lanes && s >= 8 && (!has_columns || s > self.few() || v <= 64),
         };
         is_worth_it && !self.deep_across(axis)
     }
 
-    /// Whether tiles of three vectors by four numbers are not many more than those of this size, of a product that is read step by step.
+    /// Columns beside which lines of a deep product that panels share had better be read from end to end.
+    fn few(&self) -> usize {
+        if self.es == 8 && self.parts == 1 { 32 } else { 16 }
+    }
+
+    /// Whether tiles of three vectors by four numbers are not many more than those of this size, of a product that is read step by step. Their
+    /// panels share lines, which a block of steps keeps near.
     pub(super) fn widens_tile(&self, (v, s): (usize, usize), tile: (usize, usize)) -> bool {
         let tiles = |(vecs, across): (usize, usize)| v.div_ceil(vecs * self.lanes) * s.div_ceil(across);
-        self.in_place && (self.parts == 2 || (s > FEW && 10 * tiles((3, 4)) <= 11 * tiles(tile)))
+        let is_long = if self.parts == 2 { v > 2 * self.lanes } else { s > self.few() };
+        self.in_place && is_long && 10 * tiles((3, 4 / self.parts)) <= 11 * tiles(tile)
     }
 
     /// Elements along vectors of a block of a flat product. A copy that few tiles read stays in the first-level cache beside what it is made
@@ -404,9 +414,6 @@ pub(super) const STREAMS: usize = 32;
 
 /// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
 pub(super) const ROWS: usize = 12;
-
-/// Columns beside which lines of a deep product that panels share had better be read from end to end.
-const FEW: usize = 16;
 
 /// Vectors of one side from which on a copy of the other side's operand pays.
 pub(super) const OFTEN: usize = 12;

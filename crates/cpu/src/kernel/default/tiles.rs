@@ -57,9 +57,11 @@ pub(super) fn streaming_tile(f: &Facts, short: usize) -> (usize, usize) {
 }
 
 fn cheapest(f: &Facts, cycles: impl Fn((usize, usize)) -> f64) -> (usize, usize) {
+    // Of narrow operands, products or bits to change may take a register.
+    let more = if f.in_place { 1 } else { 2 };
     let fits = |&&(vecs, n_s): &&(usize, usize)| {
         let numbers = n_s * f.parts;
-        vecs * numbers + (vecs.min(numbers) + 1).max(4) <= f.registers()
+        vecs * numbers + (vecs.min(numbers) + more).max(4) <= f.registers()
     };
     let tiles = if f.parts == 1 { &TILES[..] } else { &COMPLEX_TILES };
     let best = tiles.iter().filter(fits).min_by(|a, b| cycles(**a).total_cmp(&cycles(**b)));

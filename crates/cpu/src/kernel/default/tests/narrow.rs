@@ -45,13 +45,18 @@ fn deep_products_are_read_by_wide_tiles_some_steps_at_a_time() {
         (choice.tile.0 == 3 && choice.u == 64 && !choice.broadcast && !choice.pack_v).then_some(choice.tile.1)
     };
     assert_eq!(wide(32, (70, 31, 20_000), DType::F32, Layout::Nt), Some(4));
-    let complex = [(64, 64, 60_000), (16, 128, 3000), (63, 12, 7727)].map(|size| wide(32, size, DType::C64, Layout::Nt));
+    let complex =
+        [(64, 64, 60_000), (50, 128, 3000), (63, 12, 7727)].map(|size| wide(32, size, DType::C64, Layout::Nt));
     assert_eq!(complex, [Some(2); 3]);
     // Few columns beside lines that panels share, a single vector, operands along the reduction, and vectors that are lines.
-    let few = [wide(32, (87, 17, 32_768), DType::F32, Layout::Nt), wide(32, (81, 15, 48_623), DType::C64, Layout::Nt)];
+    let few = [((87, 17, 32_768), DType::F32), ((81, 15, 48_623), DType::C64), ((20, 91, 20_000), DType::F64)];
+    let few = few.map(|(size, dtype)| {
+        assert!(choice(32, &product(size, dtype, Layout::Nt)).broadcast, "{size:?} {dtype} from end to end");
+        wide(32, size, dtype, Layout::Nt)
+    });
     let others =
         [wide(32, (4, 17, 40_762), DType::C32, Layout::Nt), wide(32, (64, 64, 60_000), DType::C64, Layout::Tt)];
-    assert_eq!([few, others], [[None; 2]; 2]);
+    assert_eq!((few, others), ([None; 3], [None; 2]));
     assert_eq!(wide(64, (64, 64, 60_000), DType::F32, Layout::Nt), None);
 }
 
@@ -72,8 +77,8 @@ fn the_panel_of_vectors_stays_where_registers_are_few() {
         [kept(64, square, DType::F64, Layout::Nt), kept(32, (250, 250, 250), DType::F32, Layout::Nt)],
         [None; 2]
     );
-    let large = |dtype| kept(32, (4096, 4096, 32), dtype, Layout::Nt).map(|(tile, _)| tile);
-    assert_eq!([large(DType::F64), large(DType::C32)], [None, Some((3, 2))]);
+    let large = |k, dtype| kept(32, (4096, 4096, k), dtype, Layout::Nt).map(|(tile, _)| tile);
+    assert_eq!([large(32, DType::F64), large(32, DType::C32), large(16, DType::C32)], [None, Some((3, 2)), None]);
     // Steps of which more than half a line is used are copied.
     let packs = |dtype| choice(32, &product((192, 192, 192), dtype, Layout::Nt)).pack_s;
     assert_eq!([packs(DType::F64), packs(DType::F32)], [true, false]);
@@ -119,7 +124,11 @@ fn a_flat_c_of_whole_lines_is_legal_for_all_rows_and_threads() {
 
 /// The default's configuration.
 fn default_of(input: &GemmInput, threads: i64) -> Config {
-    let kernel = if Kind::of(input.dtype()) == Kind::Narrow { CpuGemm::narrow() } else { CpuGemm::new() };
+    let kernel = match Kind::of(input.dtype()) {
+        Kind::Narrow => CpuGemm::narrow(),
+        Kind::Complex => CpuGemm::complex(),
+        Kind::Real => CpuGemm::new(),
+    };
     let problem = Bound::new(Arc::new(kernel), Arc::new(device(32, threads)), input.clone()).unwrap();
     problem.space().config(&problem.default_point().unwrap())
 }
@@ -166,6 +175,22 @@ fn a_copy_of_some_rows_is_legal_for_all_rows_and_threads() {
             let tile = ["m_s", "n_s"].map(|name| config.get(name).and_then(|value| value.as_int()));
             let rows = 4 * 32 / dtype.size() as i64;
             assert!(is_wanted && tile == [Some(rows), Some(3)], "{input:?} {threads} {config}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wanted_of_large_and_deep_products_is_legal() {
+    let sizes = [(1000, 1000, 1000), (1000, 4096, 700), (64, 64, 60_000), (50, 70, 20_000)];
+    for (size, threads) in sizes.into_iter().flat_map(|size| [(size, 1), (size, 2)]) {
+        for dtype in [DType::F32, DType::F64, DType::C32, DType::C64, DType::Bf16, DType::I8] {
+            let input = product(size, dtype, Layout::Nt);
+            let (wanted, config) = (Choice::of(&Facts::of(&device(32, threads), &input)), default_of(&input, threads));
+            let found = ["m_s", "n_s", "pack_a", "order"].map(|name| config.get(name).unwrap().to_string());
+            let order = if wanted.broadcast { "broadcast" } else { "vector" };
+            let rows = wanted.tile.0 * wanted.vec / wanted.es;
+            let expected = [rows, wanted.tile.1, usize::from(wanted.pack_v)].map(|x| x.to_string());
+            assert_eq!((&found[..3], &*found[3]), (&expected[..], order), "{input:?} {threads} {config}");
         }
     }
 }
