@@ -15,7 +15,7 @@ mod wanted;
 use crate::LINE;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
-use crate::sets::{PAGE, is_half_line};
+use crate::sets::PAGE;
 use facts::{Facts, Family, OFTEN, ROWS, SHORT, STREAMS};
 use threads::Threads;
 use tiles::{best_tile, sets, streaming_tile};
@@ -91,9 +91,9 @@ impl Choice {
     fn large(f: &Facts) -> Self {
         let tile = if f.registers() > 16 { (2, 12 / f.parts) } else { (2, 6 / f.parts) };
         // A panel is read from where it lies by the first tile of a block, and a few times only; not where each of its steps, which lie
-        // apart, takes more than a line, or than half a one past narrow vectors: 192 x 192 x 192 nt in f64 took 0.83 of the time with a
+        // apart, takes more than a line, or than half a one past vectors of that: 192 x 192 x 192 nt in f64 took 0.83 of the time with a
         // copy, 220 0.87, 170 and 250 1.03.
-        let most = if f.is_narrow() { LINE / 2 } else { LINE };
+        let most = if f.is_half() { LINE / 2 } else { LINE };
         let pack_s = !f.is_near() || f.thrashes_tlb(Axis::M) || (!f.deep_b && tile.1 * f.es > most);
         let tile = if pack_s { tile } else { f.side_by_side(Axis::M, tile) };
         let u = 3 * f.l1 / 8 / (tile.1 * f.es);
@@ -119,11 +119,11 @@ impl Choice {
 
     /// The same loops the other way round where vectors are half a line and both operands are copied: a panel of vectors stays in three quarters
     /// of the first-level cache while those of the other operand stream past it, which are a half of what would stream past them in f64,
-    /// and a quarter in f32. A processor fetches that ahead by itself, and four second-level caches hold what each panel reads again: with all
-    /// of 1000 x 4096 x 512 nt in c64 it took 1.3 times as long. On a Zen 3, squares of 300 to 2048 took 0.93 of the time in f64, 0.91 on two
+    /// and a quarter in f32. A processor fetches that ahead by itself. The block that streams is at most four times as large as the second-level
+    /// cache: with all of B, 1000 x 4096 x 512 nt in c64 took 1.3 times as long. On a Zen 3, squares of 300 to 2048 took 0.93 of the time in f64, 0.91 on two
     /// threads, complex ones 0.9, bfloat16 0.97, and in f32 0.96 from 1000 on, below as long.
     fn keeping_vectors(self, f: &Facts) -> Self {
-        if !is_half_line(f.lanes * f.es) || !self.pack_s {
+        if !f.halves_lines() || !self.pack_s {
             return self;
         }
         // Products of narrow operands may take a register of their own.
@@ -288,12 +288,16 @@ impl Choice {
         if f.is_narrow() && !pack_v && f.is_deep_by_steps(axis, tile, shares_lines) {
             return deep.step_by_step(f, v, s);
         }
-        if (axis == Axis::M || !f.deep_across(axis)) && f.is_narrow() && f.in_place && shares_lines {
+        let by_rows = f.halves_lines() && f.is_far_across(axis) && !f.deep_across(axis);
+        if (axis == Axis::M || by_rows) && f.is_narrow() && f.in_place && shares_lines {
             // Panels would read parts of lines, the rest of which is the next panel's: steps are read from end to end instead, about as many as
-            // the first-level cache holds. Prefetches pay where they come from memory, unless the other operand lies along k.
+            // the first-level cache holds. Prefetches pay where they come from memory, unless the other operand lies along k. Where that is
+            // read again for each tile across, wide ones are fewer: 118 x 17 x 32768 nt in f32 took 0.95 of the time, 72 x 17 0.8.
             let u = (3 * f.l1 / 2 / (v * f.es)).min(96);
             let prefetch = if f.deep_across(axis) || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
-            return Self { broadcast: true, u, v_block: ALL, prefetch, ..common };
+            let is_wide = f.halves_lines() && tile.0 == 3 && !f.deep_across(axis);
+            let tile = if is_wide { (2, 6 / f.parts) } else { tile };
+            return Self { tile, broadcast: true, u, v_block: ALL, prefetch, ..common };
         }
         if f.es == 8 && f.parts == 1 && !f.is_narrow() && !f.waits_for_l3() && shares_lines {
             // The same of numbers of 8 bytes where vectors are lines: all panels are read side by side, and shared lines are still near.

@@ -225,34 +225,36 @@ impl Facts {
     }
 
     /// Whether a deep product, whose vectors are less than a line and not copied, is best read some steps of both operands at a time: a real one
-    /// beyond the second-level caches whose steps across are more than a line, a complex one of more than a vector and a few columns. Where
-    /// columns of which panels share lines can be read from end to end, that may matter more: 81 x 15 x 48623 nt took 1.45 times as long
-    /// by steps in f64, 20 x 91 x 20000 1.4, and in c64 81 x 15 x 48623 1.25 (but not 64 rows or fewer, which one block has), 87 x 17 x 32768
-    /// took 1.8 in f32.
+    /// that [is far](Self::is_far_across), a complex one of more than a vector and a few columns. Where panels share lines, steps are better read
+    /// from end to end beside [few](Self::few) columns: 81 x 15 x 48623 nt took 1.45 times as long otherwise in f64, 20 x 91 x 20000 1.4,
+    /// 118 x 17 x 32768 1.4 in f32, 74 x 23 x 20000 1.2 in c32; not in a complex product that takes one block of wide tiles.
     pub(super) fn is_deep_by_steps(&self, axis: Axis, tile: (usize, usize), shares_lines: bool) -> bool {
         let (v, s) = self.sides(axis);
-        let has_columns = shares_lines && self.in_place;
+        let from_end_to_end = shares_lines && self.in_place;
         let is_worth_it = match self.parts {
-            1 => {
-                let is_far = self.bytes() > self.threads * self.l2 && s * self.es > LINE;
-                is_far && (!has_columns || self.widens_tile((v, s), tile))
-            }
-            _ => v > self.lanes && s >= 8 && (!has_columns || s > self.few() || v <= 64),
+            1 => self.is_far_across(axis) && (!from_end_to_end || self.widens_tile((v, s), tile)),
+            _ => self.halves_lines() && v > self.lanes && s >= 8 && (!from_end_to_end || s > self.few() || v <= 60),
         };
         is_worth_it && !self.deep_across(axis)
     }
 
-    /// Columns beside which lines of a deep product that panels share had better be read from end to end.
-    fn few(&self) -> usize {
-        if self.es == 8 && self.parts == 1 { 32 } else { 16 }
+    /// Whether a product leaves the second-level caches and its steps across vectors are more than a line.
+    pub(super) fn is_far_across(&self, axis: Axis) -> bool {
+        self.bytes() > self.threads * self.l2 && self.sides(axis).1 * self.es > LINE
     }
 
-    /// Whether tiles of three vectors by four numbers are not many more than those of this size, of a product that is read step by step. Their
+    /// Columns beside which lines of a deep product that panels share had better be read from end to end.
+    fn few(&self) -> usize {
+        if self.es == 4 { 24 } else { 32 }
+    }
+
+    /// Whether a product that is read step by step by vectors of half a line takes tiles of three vectors by four numbers: not beside
+    /// [few](Self::few) columns of real numbers nor of two vectors of complex ones, and not where they are many more than tiles of this size. Their
     /// panels share lines, which a block of steps keeps near.
     pub(super) fn widens_tile(&self, (v, s): (usize, usize), tile: (usize, usize)) -> bool {
         let tiles = |(vecs, across): (usize, usize)| v.div_ceil(vecs * self.lanes) * s.div_ceil(across);
         let is_long = if self.parts == 2 { v > 2 * self.lanes } else { s > self.few() };
-        self.in_place && is_long && 10 * tiles((3, 4 / self.parts)) <= 11 * tiles(tile)
+        self.in_place && self.halves_lines() && is_long && 10 * tiles((3, 4 / self.parts)) <= 11 * tiles(tile)
     }
 
     /// Elements along vectors of a block of a flat product. A copy that few tiles read stays in the first-level cache beside what it is made
@@ -340,7 +342,12 @@ impl Facts {
 
     /// Whether vectors are half a line, and of real numbers: as measured on a Zen 3.
     pub(super) fn is_half(&self) -> bool {
-        is_half_line(self.lanes * self.es) && self.parts == 1
+        self.halves_lines() && self.parts == 1
+    }
+
+    /// Whether vectors are half a line.
+    pub(super) fn halves_lines(&self) -> bool {
+        is_half_line(self.lanes * self.es)
     }
 
     /// Whether a vector is less than a line.

@@ -48,40 +48,41 @@ fn deep_products_are_read_by_wide_tiles_some_steps_at_a_time() {
     let complex =
         [(64, 64, 60_000), (50, 128, 3000), (63, 12, 7727)].map(|size| wide(32, size, DType::C64, Layout::Nt));
     assert_eq!(complex, [Some(2); 3]);
-    // Few columns beside lines that panels share, a single vector, operands along the reduction, and vectors that are lines.
-    let few = [((87, 17, 32_768), DType::F32), ((81, 15, 48_623), DType::C64), ((20, 91, 20_000), DType::F64)];
+    // Few columns beside lines that panels share, two vectors, operands along the reduction, and vectors that are lines or quarters of one.
+    let few = [((118, 17, 32_768), DType::F32), ((74, 23, 20_000), DType::C32), ((20, 91, 20_000), DType::F64)];
     let few = few.map(|(size, dtype)| {
         assert!(choice(32, &product(size, dtype, Layout::Nt)).broadcast, "{size:?} {dtype} from end to end");
         wide(32, size, dtype, Layout::Nt)
     });
-    let others =
-        [wide(32, (4, 17, 40_762), DType::C32, Layout::Nt), wide(32, (64, 64, 60_000), DType::C64, Layout::Tt)];
+    let others = [wide(32, (8, 60, 7000), DType::C32, Layout::Nt), wide(32, (64, 64, 60_000), DType::C64, Layout::Tt)];
     assert_eq!((few, others), ([None; 3], [None; 2]));
-    assert_eq!(wide(64, (64, 64, 60_000), DType::F32, Layout::Nt), None);
+    assert_eq!([16, 64].map(|vec_max| wide(vec_max, (64, 64, 60_000), DType::F32, Layout::Nt)), [None; 2]);
+    // Two vectors are read by steps all the same, one is not, nor are fewer than eight columns.
+    let steps = |size| choice(32, &product(size, DType::C32, Layout::Nt)).u;
+    assert_eq!([(8, 60, 7000), (4, 60, 7000), (20, 7, 7000)].map(|size| steps(size) == 64), [true, false, false]);
 }
 
 #[test]
-fn the_panel_of_vectors_stays_where_registers_are_few() {
+fn the_panel_of_vectors_stays_where_vectors_are_half_a_line() {
     let kept = |vec_max, size, dtype, layout| {
         let choice = choice(vec_max, &product(size, dtype, layout));
-        (!choice.broadcast).then_some((choice.tile, choice.u))
+        (!choice.broadcast).then_some((choice.tile, choice.u, choice.v_block, choice.s_block))
     };
     let square = (1000, 1000, 1000);
-    let real = [DType::F32, DType::F64].map(|dtype| kept(32, square, dtype, Layout::Nt));
-    assert_eq!(real, [Some(((3, 4), 256)); 2]);
-    assert_eq!(kept(32, square, DType::C64, Layout::Tn), Some(((3, 2), 256)));
+    // Of 250 steps, as many elements as half of the second-level cache holds stay, and eight times as many stream.
+    assert_eq!(kept(32, square, DType::F32, Layout::Nt), Some(((3, 4), 256, 262, 2096)));
+    assert_eq!(kept(32, square, DType::F64, Layout::Nt), Some(((3, 4), 256, 131, 1048)));
+    assert_eq!(kept(32, square, DType::C64, Layout::Tn), Some(((3, 2), 256, 65, 520)));
     // A register is taken by products of narrow operands.
-    assert_eq!(kept(32, square, DType::I8, Layout::Nt), Some(((2, 6), 384)));
-    // Vectors that are lines; what is near; few steps past a large C, unless elements are complex.
-    assert_eq!(
-        [kept(64, square, DType::F64, Layout::Nt), kept(32, (250, 250, 250), DType::F32, Layout::Nt)],
-        [None; 2]
-    );
-    let large = |k, dtype| kept(32, (4096, 4096, k), dtype, Layout::Nt).map(|(tile, _)| tile);
+    assert_eq!(kept(32, square, DType::I8, Layout::Nt).map(|(tile, ..)| tile), Some((2, 6)));
+    // Vectors that are lines or quarters of one; what is near; few steps past a large C, unless elements are complex.
+    assert_eq!([16, 64].map(|vec_max| kept(vec_max, square, DType::F64, Layout::Nt)), [None; 2]);
+    assert_eq!(kept(32, (250, 250, 250), DType::F32, Layout::Nt), None);
+    let large = |k, dtype| kept(32, (4096, 4096, k), dtype, Layout::Nt).map(|(tile, ..)| tile);
     assert_eq!([large(32, DType::F64), large(32, DType::C32), large(16, DType::C32)], [None, Some((3, 2)), None]);
     // Steps of which more than half a line is used are copied.
-    let packs = |dtype| choice(32, &product((192, 192, 192), dtype, Layout::Nt)).pack_s;
-    assert_eq!([packs(DType::F64), packs(DType::F32)], [true, false]);
+    let packs = |vec_max, dtype| choice(vec_max, &product((250, 250, 250), dtype, Layout::Nt)).pack_s;
+    assert_eq!([packs(32, DType::F64), packs(32, DType::F32), packs(16, DType::F64)], [true, false, false]);
 }
 
 #[test]
@@ -186,11 +187,12 @@ fn what_is_wanted_of_large_and_deep_products_is_legal() {
         for dtype in [DType::F32, DType::F64, DType::C32, DType::C64, DType::Bf16, DType::I8] {
             let input = product(size, dtype, Layout::Nt);
             let (wanted, config) = (Choice::of(&Facts::of(&device(32, threads), &input)), default_of(&input, threads));
-            let found = ["m_s", "n_s", "pack_a", "order"].map(|name| config.get(name).unwrap().to_string());
+            let found = ["m_s", "n_s", "pack_a", "k_s", "order"].map(|name| config.get(name).unwrap().to_string());
             let order = if wanted.broadcast { "broadcast" } else { "vector" };
             let rows = wanted.tile.0 * wanted.vec / wanted.es;
-            let expected = [rows, wanted.tile.1, usize::from(wanted.pack_v)].map(|x| x.to_string());
-            assert_eq!((&found[..3], &*found[3]), (&expected[..], order), "{input:?} {threads} {config}");
+            let sizes = [rows, wanted.tile.1, usize::from(wanted.pack_v), wanted.k_s];
+            let expected = sizes.map(|x| x.to_string());
+            assert_eq!((&found[..4], &*found[4]), (&expected[..], order), "{input:?} {threads} {config}");
         }
     }
 }
