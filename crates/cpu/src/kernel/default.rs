@@ -120,8 +120,9 @@ impl Choice {
     /// The same loops the other way round where vectors are half a line and both operands are copied: a panel of vectors stays in three quarters
     /// of the first-level cache while those of the other operand stream past it, which are a half of what would stream past them in f64,
     /// and a quarter in f32. A processor fetches that ahead by itself. The block that streams is at most four times as large as the second-level
-    /// cache: with all of B, 1000 x 4096 x 512 nt in c64 took 1.3 times as long. On a Zen 3, squares of 300 to 2048 took 0.93 of the time in f64, 0.91 on two
-    /// threads, complex ones 0.9, bfloat16 0.97, and in f32 0.96 from 1000 on, below as long.
+    /// cache: with all of B, 1000 x 4096 x 512 nt in c64 took 1.3 times as long. On a Zen 3, squares of 256 to 2048 took about 0.94 of the time in
+    /// f64, 0.91 on two threads, complex ones 0.92, bfloat16 0.97, and in f32 0.96 from 1000 on, below as long; random rectangles on one thread
+    /// took 0.99 in f64 and f32, 0.95 in c64.
     fn keeping_vectors(self, f: &Facts) -> Self {
         if !f.halves_lines() || !self.pack_s {
             return self;
@@ -129,8 +130,8 @@ impl Choice {
         // Products of narrow operands may take a register of their own.
         let tile = if f.in_place { (3, 4 / f.parts) } else { self.tile };
         let u = 3 * f.l1 / 4 / (tile.0 * f.lanes * f.es);
-        let (v_block, s_block) = (f.half_of_l2(u), 8 * f.half_of_l2(u));
-        Self { tile, broadcast: false, u, v_block, s_block, k_s: 8, prefetch: 0, ..self }
+        let v_block = f.half_of_l2(u);
+        Self { tile, broadcast: false, u, v_block, s_block: 8 * v_block, k_s: 8, prefetch: 0, ..self }
     }
 
     /// The long operand is read where it lies: along vectors, or along k and broadcast.
@@ -291,8 +292,8 @@ impl Choice {
         let by_rows = f.halves_lines() && f.is_far_across(axis) && !f.deep_across(axis);
         if (axis == Axis::M || by_rows) && f.is_narrow() && f.in_place && shares_lines {
             // Panels would read parts of lines, the rest of which is the next panel's: steps are read from end to end instead, about as many as
-            // the first-level cache holds. Prefetches pay where they come from memory, unless the other operand lies along k. Where that is
-            // read again for each tile across, wide ones are fewer: 118 x 17 x 32768 nt in f32 took 0.95 of the time, 72 x 17 0.8.
+            // the first-level cache holds. Prefetches pay where they come from memory, unless the other operand lies along k. What is
+            // read again for each tile across is so less often by tiles of six numbers: 118 x 17 x 32768 nt in f32 took 0.95 of the time, 72 x 17 0.8.
             let u = (3 * f.l1 / 2 / (v * f.es)).min(96);
             let prefetch = if f.deep_across(axis) || f.bytes() <= 8 * f.l2 { 0 } else { 8 };
             let is_wide = f.halves_lines() && tile.0 == 3 && !f.deep_across(axis);
@@ -318,8 +319,9 @@ impl Choice {
     }
 
     /// Both operands of a deep product are [read step by step](Facts::is_deep_by_steps): few enough steps at a time that lines of the one are
-    /// still in the first-level cache for the tile across that reads the rest of them, by wide tiles where they are not many more. On a Zen 3,
-    /// 50 x 70 x 20000 nt took 0.76 of the time in f32 that it took by twice the steps, and 0.93 in f64, 100 x 100 x 3000 took 0.86 and 0.75.
+    /// still in the first-level cache for the tile across that reads the rest of them (64 x 64 x 60000 nt took 0.8 of the time that it took in blocks of
+    /// twice the steps), by wide tiles where they are not many more. On a Zen 3, with wide tiles of 64 steps 50 x 70 x 20000 nt took 0.76 of the
+    /// time in f32 that 128 steps took, and 0.93 in f64; 100 x 100 x 3000 took 0.86 and 0.75 of what it took from end to end.
     fn step_by_step(self, f: &Facts, v: usize, s: usize) -> Self {
         let is_wide = f.widens_tile((v, s), self.tile);
         if is_wide || f.parts == 2 {
