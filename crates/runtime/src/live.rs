@@ -74,11 +74,19 @@ impl<D: Device> Live<D> {
         true
     }
 
-    /// Runs without counting. What takes too long is judged when it is timed.
+    /// Runs without counting: once, if a run takes longer than the moment. What takes too long is judged when it is timed.
     fn run_for_a_moment(&mut self, program: &Program, timing: &Timing) -> Result<(), MeasureError> {
         let (max_repeats, max_time) = AWAKE;
-        let moment =
-            Timing { min_repeats: 1, max_repeats, max_time, relative_error: 0.0, batch: None, ..timing.clone() };
+        let rough_beyond = Some(max_time);
+        let moment = Timing {
+            min_repeats: 1,
+            max_repeats,
+            max_time,
+            relative_error: 0.0,
+            batch: None,
+            rough_beyond,
+            ..timing.clone()
+        };
         match self.device.time(program, &moment) {
             Err(MeasureError::Failed(failure)) if failure.kind == FailureKind::CutOff => Ok(()),
             found => found.map(drop),
@@ -107,7 +115,9 @@ impl<D: Device> Measure for Live<D> {
             // Caches and page tables know nothing of the data: whatever is timed first, often the default, would seem slower than it is.
             self.is_untouched = self.device.spec().kind == DeviceKind::Cpu;
         }
-        if self.changes_over(problem.kernel(), &program) || self.is_untouched {
+        // Who wants no untimed run has calls so long that waking the threads is no part of them.
+        let wakes = self.changes_over(problem.kernel(), &program) && timing.warmup > 0;
+        if wakes || self.is_untouched {
             self.run_for_a_moment(&program, timing)?;
             self.is_untouched = false;
         }

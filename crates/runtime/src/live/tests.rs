@@ -133,7 +133,7 @@ fn cold_runs_work() {
 
 #[test]
 fn behind_another_kernel_threads_are_woken_by_a_run_that_does_not_count() {
-    let times = |threads: i64| {
+    let times = |threads: i64, warmup: u32| {
         let mut spec = DeviceSpec::clone(&toy::device());
         spec.facts.insert("threads".into(), threads);
         let counts = Arc::new(Counts::default());
@@ -144,12 +144,14 @@ fn behind_another_kernel_threads_are_woken_by_a_run_that_does_not_count() {
         let problems = kernels.map(|kernel| Bound::new(kernel, measure.spec().clone(), input.clone()).unwrap());
         let mut counted = Vec::new();
         for at in [0, 0, 1, 1, 0] {
-            measure.measure(&problems[at], &points(&problems[at], 1)[0], &quick()).unwrap();
+            let timing = Timing { warmup, ..quick() };
+            measure.measure(&problems[at], &points(&problems[at], 1)[0], &timing).unwrap();
             counted.push(counts.times.swap(0, Ordering::Relaxed));
         }
         counted
     };
     // The first of all is behind data that were just put down.
-    assert_eq!(times(2), [2, 1, 2, 1, 2]);
-    assert_eq!(times(1), [2, 1, 1, 1, 1], "a single thread is awake");
+    assert_eq!(times(2, 1), [2, 1, 2, 1, 2]);
+    assert_eq!(times(1, 1), [2, 1, 1, 1, 1], "a single thread is awake");
+    assert_eq!(times(2, 0), [2, 1, 1, 1, 1], "calls so long that none goes before them wake the threads themselves");
 }
