@@ -8,17 +8,17 @@
 //! *flat* one is bounded by the writing of C, and a *medium* one lies in the caches as it is, mostly.
 
 mod facts;
+mod skinny;
 mod threads;
 mod tiles;
 mod wanted;
 
 use crate::LINE;
 use crate::config::Axis;
-use crate::kernel::SHARED_BY_FEW;
 use crate::sets::PAGE;
-use facts::{Facts, Family, OFTEN, ROWS, SHORT, STREAMS};
+use facts::{Facts, Family, OFTEN, SHORT, STREAMS};
 use threads::Threads;
-use tiles::{best_tile, sets, streaming_tile};
+use tiles::{best_tile, sets};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::GemmInput;
@@ -127,140 +127,15 @@ impl Choice {
         if !f.halves_lines() || !self.pack_s {
             return self;
         }
+        // Beside a C of so little, most of the time goes into panels of k: as many steps as fill that cache, past fewer vectors. 256 x 256 x 60000 nt
+        // took 0.9 of the time, 400 x 400 x 400 and 1200 x 200 x 3000 0.96; 600 x 600 x 4000, and numbers of 8 bytes, as long.
+        let is_little = f.es == 4 && f.is_half() && f.m * f.n * f.es <= 2 * f.l2;
         // Products of narrow operands may take a register of their own.
-        let tile = if f.in_place { (3, 4 / f.parts) } else { self.tile };
-        let u = 3 * f.l1 / 4 / (tile.0 * f.lanes * f.es);
+        let tile = if f.in_place && !is_little { (3, 4 / f.parts) } else { self.tile };
+        let share = if f.in_place && is_little { 4 } else { 3 };
+        let u = share * f.l1 / 4 / (tile.0 * f.lanes * f.es);
         let v_block = f.half_of_l2(u);
         Self { tile, broadcast: false, u, v_block, s_block: 8 * v_block, k_s: 8, prefetch: 0, ..self }
-    }
-
-    /// The long operand is read where it lies: along vectors, or along k and broadcast.
-    fn skinny(f: &Facts) -> Self {
-        let tall = f.m >= f.n;
-        let along_k = if tall { f.deep_a } else { f.deep_b };
-        // The side that vectors run along is the long one, unless that is read along k.
-        let axis = if tall != along_k { Axis::M } else { Axis::N };
-        let short = f.m.min(f.n);
-        let common = Self { axis, ..Self::large(f) };
-        if along_k {
-            // As few rows at once as a processor follows by itself, from end to end.
-            let (_, rows) = f.side_by_side(axis, (1, ROWS));
-            let (vectors, across) = best_tile(f, short, rows);
-            let tile = (vectors, across.min(rows));
-            let pack_v = !f.is_loaded(axis);
-            // A processor runs ahead in long rows by itself.
-            let prefetch = if f.k * f.es < PAGE / 2 { 8 } else { 0 };
-            // The short operand is read for each few rows: as much of it at once as stays near.
-            let stays = f.l3 <= SHARED_BY_FEW || short * f.k * f.es <= 3 * f.l2 / 4;
-            let u = if stays { ALL } else { f.l2 / 2 / (short * f.es) };
-            return Self { tile, pack_v, pack_s: false, u, v_block: 256, k_s: 8, prefetch, ..common };
-        }
-        if f.group > 1 && short > 6 {
-            return common.woven(f, short);
-        }
-        // So few columns that a tile has all of them take wider tiles along vectors.
-        let tile = streaming_tile(f, short);
-        let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
-        plain.streaming(f, short)
-    }
-
-    /// A long operand whose neighbours along k are woven into each other as it is packed: few steps of long columns at a time, and tiles that
-    /// use what is packed at once. Where there is more to do with it, or C is transposed, that is more steps, which cost fewer passes over C.
-    fn woven(self, f: &Facts, short: usize) -> Self {
-        let packed = Self { pack_s: true, broadcast: true, s_block: 4096, prefetch: 8, ..self };
-        if f.is_woven(self.axis) && short <= SHORT / 2 {
-            // Not worth a copy: vectors are woven as they are loaded, some hundred steps of a few lines.
-            return Self { tile: WOVEN, pack_v: false, broadcast: false, u: 256, v_block: WOVEN.0 * f.lanes, ..packed };
-        }
-        if self.axis == Axis::M && (f.group > 2 || short <= 2 * LINE / f.es) {
-            return Self { tile: (4, 6), u: 32, v_block: 4096, ..packed };
-        }
-        Self { tile: (2, 12), u: 128, v_block: 1024, ..packed }
-    }
-
-    /// A long operand whose steps of k lie one after the other, beside a short one that stays.
-    fn streaming(self, f: &Facts, short: usize) -> Self {
-        let (axis, tile, plain) = (self.axis, self.tile, self);
-        let is_far = f.bytes() > f.l3.min(SHARED_BY_FEW) / 2;
-        let is_narrow = f.is_narrow();
-        let (long, _) = f.sides(axis);
-        // Rows that begin less than a page apart: 30 x 400 x 6000 tt took 0.8 of the time that it took in blocks of 32 steps, and 16 x 300 x 8000 nt
-        // in f64, from memory, 0.9.
-        let pitch = if axis == Axis::M { f.pitch_a } else { f.pitch_b };
-        let ends_soon = f.waits_for_l3() && pitch < PAGE;
-        if is_far && is_narrow && long * f.es <= 2 * PAGE && !(f.is_widened(axis) && short > WIDENED) {
-            // Steps of k follow each other within a page or two: some lines of each are a block that stays in the first-level cache, and a
-            // processor runs ahead in all of them.
-            return Self { pack_v: false, broadcast: true, u: 16, v_block: 8 * LINE / f.es, k_s: 4, ..plain };
-        }
-        if f.parts == 2 && !is_narrow && axis == Axis::M && short > 2 * tile.1 {
-            // There is enough to do with a complex element to fetch it for each tile across, some pages of all steps at a time.
-            return Self { tile: WIDE_COMPLEX, pack_v: false, u: 96, v_block: 256, k_s: 8, ..plain };
-        }
-        // Tiles across that make a copy pay: fewer where memory is far and vectors are half a line, whose tiles wait for both halves, while a
-        // copy takes lines in order.
-        let tiles = if is_far && is_narrow && f.parts == 1 { 2 } else { 3 };
-        if short > tiles * tile.1 {
-            // Used often enough for a copy, which the first tile of each panel makes on its way. Elements of 16 bytes are few in a line, which
-            // takes long to come for what is done with it: some lines that follow each other are copied at a time.
-            let pack_v = !(f.is_widened(axis) && short <= WIDENED);
-            let copied = Self { u: 256, pack_v, ..plain };
-            let begins_anywhere = f.waits_for_l3() && f.in_place && !pitch.is_multiple_of(LINE);
-            return match f.es {
-                16 => Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied },
-                // Two lines of each step, which begins elsewhere in a line, lie in three: 5001 x 64 x 500 nn took 0.9 to 0.95 of the time.
-                4 if begins_anywhere => Self { v_block: 8 * LINE / f.es, ..copied },
-                _ => copied,
-            };
-        }
-        if !is_far {
-            // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
-            let near = Self { pack_v: false, u: plain.near_steps(f, short), v_block: 4096, k_s: 4, ..plain };
-            let thrashes = f.thrashes_tlb(axis);
-            if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
-                // That cache takes about as long as memory: lines are prefetched, unless the few of the other side have to be copied for
-                // each block. Fewer steps cost less than what leaves before its neighbours are read, even where C is transposed behind each
-                // block of them; of rows shorter than a page the next step follows.
-                let u = if axis == Axis::M || ends_soon { near.u } else { 32 };
-                // What stays in the caches of several threads is fetched from there again rather than C.
-                let broadcast = f.threads > 1 && 4 * f.bytes() <= 3 * f.l2 * f.threads;
-                return Self { pack_s: thrashes, u, prefetch: 32, broadcast, ..near };
-            }
-            return Self { broadcast: true, prefetch: 0, ..near };
-        }
-        // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
-        // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors, and less where each step
-        // begins elsewhere in a line, so that panels share lines.
-        let shares_lines = !f.pitch_b.is_multiple_of(LINE);
-        let most = if is_narrow {
-            512
-        } else if shares_lines {
-            32
-        } else {
-            64
-        };
-        let u = match axis {
-            Axis::N if short > 4 && ends_soon => plain.near_steps(f, short).max(most),
-            Axis::N if short > 4 => most,
-            _ => 32,
-        };
-        Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
-    }
-
-    /// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes. Where vectors are half a line and
-    /// each step is on a page of its own, fewer pay: 2 x 1699 x 2048 nt in f32 took 0.3 of the time in blocks of 16 steps, 16 x 1699 x 1024 0.65
-    /// in blocks of 32, while 10 x 357 x 1128, whose rows are shorter than a page, took 1.4 times as long. Of numbers of 8 bytes a line holds few
-    /// to be transposed, so that no more than four rows gain by it.
-    fn near_steps(&self, f: &Facts, short: usize) -> usize {
-        let are_apart = f.in_place && f.is_half() && f.pitch_b >= PAGE;
-        match self.axis {
-            Axis::N if are_apart && short <= 4 => 16,
-            Axis::N if are_apart && f.es == 4 => 32,
-            // C is transposed behind each block of them.
-            Axis::N => 128,
-            Axis::M if short > 2 * ROWS => 64,
-            Axis::M => 32,
-        }
     }
 
     /// Nothing is used often enough for a copy, where vectors can be loaded without one.
@@ -467,10 +342,6 @@ impl Choice {
         Self { stream: true, pack_s: self.pack_s || (!f.deep_b && f.passes(Axis::M) >= 2 * OFTEN), ..self }
     }
 }
-
-/// Columns beside which a long bfloat16 operand is widened for each tile rather than copied. In turn with a copy on a Zen 3, 2560 x 16 x 2560 nn took
-/// 0.56 of the time, 32 columns 0.85, 64 as long, 128 columns 1.09; nobody has measured vectors of a line.
-const WIDENED: usize = 64;
 
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);

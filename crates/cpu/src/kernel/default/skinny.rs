@@ -1,0 +1,162 @@
+//! Skinny products: a long operand beside one of few rows or columns.
+
+use super::facts::{Facts, ROWS, SHORT};
+use super::tiles::{best_tile, streaming_tile};
+use super::{ALL, Choice, WIDE_COMPLEX, WOVEN};
+use crate::LINE;
+use crate::config::Axis;
+use crate::kernel::SHARED_BY_FEW;
+use crate::sets::PAGE;
+
+/// Columns beside which a long bfloat16 operand is widened for each tile rather than copied. In turn with a copy on a Zen 3, 2560 x 16 x 2560 nn took
+/// 0.56 of the time, 32 columns 0.85, 64 as long, 128 columns 1.09; nobody has measured vectors of a line.
+const WIDENED: usize = 64;
+
+impl Choice {
+    /// The long operand is read where it lies: along vectors, or along k and broadcast.
+    pub(super) fn skinny(f: &Facts) -> Self {
+        let tall = f.m >= f.n;
+        let along_k = if tall { f.deep_a } else { f.deep_b };
+        // The side that vectors run along is the long one, unless that is read along k.
+        let axis = if tall != along_k { Axis::M } else { Axis::N };
+        let short = f.m.min(f.n);
+        let common = Self { axis, ..Self::large(f) };
+        if along_k {
+            // As few rows at once as a processor follows by itself, from end to end.
+            let (_, rows) = f.side_by_side(axis, (1, ROWS));
+            let (vectors, across) = best_tile(f, short, rows);
+            let tile = (vectors, across.min(rows));
+            // All of the short operand goes past each few rows: vectors of half a line are copied even so, unless each step lies in a line of its
+            // own behind the one before. On a Zen 3 that took 0.34 of the time where steps fall into few sets of a cache (64 x 500 x 5000 nn with
+            // lda 1024), 0.6 to 0.8 where they begin anywhere in a line (60 x 500 x 2000, 100 x 500 x 2000), and 0.95 to 1.05 where they are lines.
+            let pitch = if axis == Axis::M { f.pitch_a } else { f.pitch_b };
+            let pack_v = !f.is_loaded(axis) || (f.halves_lines() && !LINE.is_multiple_of(pitch));
+            // A processor runs ahead in long rows by itself.
+            let prefetch = if f.k * f.es < PAGE / 2 { 8 } else { 0 };
+            // The short operand is read for each few rows: as much of it at once as stays near.
+            let stays = f.l3 <= SHARED_BY_FEW || short * f.k * f.es <= 3 * f.l2 / 4;
+            let u = if stays { ALL } else { f.l2 / 2 / (short * f.es) };
+            return Self { tile, pack_v, pack_s: false, u, v_block: 256, k_s: 8, prefetch, ..common };
+        }
+        if f.group > 1 && short > 6 {
+            return common.woven(f, short);
+        }
+        // So few columns that a tile has all of them take wider tiles along vectors.
+        let tile = streaming_tile(f, short);
+        let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
+        plain.streaming(f, short)
+    }
+
+    /// A long operand whose neighbours along k are woven into each other as it is packed: few steps of long columns at a time, and tiles that
+    /// use what is packed at once. Where there is more to do with it, or C is transposed, that is more steps, which cost fewer passes over C.
+    fn woven(self, f: &Facts, short: usize) -> Self {
+        let packed = Self { pack_s: true, broadcast: true, s_block: 4096, prefetch: 8, ..self };
+        if f.is_woven(self.axis) && short <= SHORT / 2 {
+            // Not worth a copy: vectors are woven as they are loaded, some hundred steps of a few lines.
+            return Self { tile: WOVEN, pack_v: false, broadcast: false, u: 256, v_block: WOVEN.0 * f.lanes, ..packed };
+        }
+        if self.axis == Axis::M && (f.group > 2 || short <= 2 * LINE / f.es) {
+            return Self { tile: (4, 6), u: 32, v_block: 4096, ..packed };
+        }
+        Self { tile: (2, 12), u: 128, v_block: 1024, ..packed }
+    }
+
+    /// A long operand whose steps of k lie one after the other, beside a short one that stays.
+    fn streaming(self, f: &Facts, short: usize) -> Self {
+        let (axis, tile, plain) = (self.axis, self.tile, self);
+        let is_far = f.bytes() > f.l3.min(SHARED_BY_FEW) / 2;
+        let is_narrow = f.is_narrow();
+        let (long, _) = f.sides(axis);
+        // Rows that begin less than a page apart: 30 x 400 x 6000 tt took 0.8 of the time that it took in blocks of 32 steps, and 16 x 300 x 8000 nt
+        // in f64, from memory, 0.9.
+        let pitch = if axis == Axis::M { f.pitch_a } else { f.pitch_b };
+        let ends_soon = f.waits_for_l3() && pitch < PAGE;
+        let lies_in_pages = is_far && is_narrow && long * f.es <= 2 * PAGE;
+        // C is read and written for each few steps, past more columns than this for longer than a copy takes: 512 x 32 x 8000 nt took 1.4 times
+        // as long, 12 columns 0.9. Of complex elements of 16 bytes a copy is more.
+        let few = if f.es == 16 { 4 } else { 2 } * tile.1;
+        let copies_halves = f.halves_lines() && f.in_place && short > few;
+        if lies_in_pages && !copies_halves && !(f.is_widened(axis) && short > WIDENED) {
+            // Steps of k follow each other within a page or two: some lines of each are a block that stays in the first-level cache, and a
+            // processor runs ahead in all of them.
+            return Self { pack_v: false, broadcast: true, u: 16, v_block: 8 * LINE / f.es, k_s: 4, ..plain };
+        }
+        if f.parts == 2 && !is_narrow && axis == Axis::M && short > 2 * tile.1 {
+            // There is enough to do with a complex element to fetch it for each tile across, some pages of all steps at a time.
+            return Self { tile: WIDE_COMPLEX, pack_v: false, u: 96, v_block: 256, k_s: 8, ..plain };
+        }
+        // Tiles across that make a copy pay: fewer where memory is far and vectors are half a line, whose tiles wait for both halves, while a
+        // copy takes lines in order.
+        let shares_lines = f.shares_lines(axis);
+        let tiles = if is_far && is_narrow && (f.parts == 1 || (f.es == 8 && shares_lines)) { 2 } else { 3 };
+        if short > tiles * tile.1 || (lies_in_pages && copies_halves) {
+            return plain.copied(f, short, shares_lines);
+        }
+        if !is_far {
+            // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
+            let near = Self { pack_v: false, u: plain.near_steps(f, short), v_block: 4096, k_s: 4, ..plain };
+            let thrashes = f.thrashes_tlb(axis);
+            if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
+                // That cache takes about as long as memory: lines are prefetched, unless the few of the other side have to be copied for
+                // each block. Fewer steps cost less than what leaves before its neighbours are read, even where C is transposed behind each
+                // block of them; of rows shorter than a page the next step follows.
+                let u = if axis == Axis::M || ends_soon { near.u } else { 32 };
+                // What stays in the caches of several threads is fetched from there again rather than C.
+                let broadcast = f.threads > 1 && 4 * f.bytes() <= 3 * f.l2 * f.threads;
+                return Self { pack_s: thrashes, u, prefetch: 32, broadcast, ..near };
+            }
+            return Self { broadcast: true, prefetch: 0, ..near };
+        }
+        // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
+        // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors, and less where each step
+        // begins elsewhere in a line, so that panels share lines.
+        let shares_lines = !f.pitch_b.is_multiple_of(LINE);
+        let most = if is_narrow {
+            512
+        } else if shares_lines {
+            32
+        } else {
+            64
+        };
+        let u = match axis {
+            Axis::N if short > 4 && ends_soon => plain.near_steps(f, short).max(most),
+            Axis::N if short > 4 => most,
+            _ => 32,
+        };
+        Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
+    }
+
+    /// A long operand that is used often enough for a copy, which the first tile of each panel makes on its way. Elements of 16 bytes are few in
+    /// a line, which takes long to come for what is done with it: some lines that follow each other are copied at a time.
+    fn copied(self, f: &Facts, short: usize, shares_lines: bool) -> Self {
+        let pack_v = !(f.is_widened(self.axis) && short <= WIDENED);
+        let pitch = if self.axis == Axis::M { f.pitch_a } else { f.pitch_b };
+        let begins_anywhere = f.waits_for_l3() && f.in_place && !pitch.is_multiple_of(LINE);
+        let copied = Self { u: 256, pack_v, ..self };
+        match f.es {
+            16 => Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied },
+            // Two lines of each step, which begins elsewhere in a line, lie in three: 5001 x 64 x 500 nn took 0.9 to 0.95 of the time.
+            4 if begins_anywhere => Self { v_block: 8 * LINE / f.es, ..copied },
+            // One line of each, which is two vectors of half a one, lies in two, and half of both is the next panel's: on a Zen 3
+            // 2561 x 16 x 2561 nn took 0.76 of the time in f32 and 0.8 in f64, 5003 x 32 x 1001 0.66 and 0.64, 1203 x 32 x 3001 in c32 0.72.
+            _ if shares_lines => Self { u: 32 * f.es, v_block: 8 * LINE / f.es, k_s: 8, prefetch: 0, ..copied },
+            _ => copied,
+        }
+    }
+
+    /// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes. Where vectors are half a line and
+    /// each step is on a page of its own, fewer pay: 2 x 1699 x 2048 nt in f32 took 0.3 of the time in blocks of 16 steps, 16 x 1699 x 1024 0.65
+    /// in blocks of 32, while 10 x 357 x 1128, whose rows are shorter than a page, took 1.4 times as long. Of numbers of 8 bytes a line holds few
+    /// to be transposed, so that no more than four rows gain by it.
+    fn near_steps(&self, f: &Facts, short: usize) -> usize {
+        let are_apart = f.in_place && f.is_half() && f.pitch_b >= PAGE;
+        match self.axis {
+            Axis::N if are_apart && short <= 4 => 16,
+            Axis::N if are_apart && f.es == 4 => 32,
+            // C is transposed behind each block of them.
+            Axis::N => 128,
+            Axis::M if short > 2 * ROWS => 64,
+            Axis::M => 32,
+        }
+    }
+}
