@@ -244,3 +244,71 @@ fn a_few_columns_beside_bfloat16_widen_it_where_it_lies() {
     let config = default_of(&product((2560, 16, 2560), DType::Bf16, Layout::Nn), 1);
     assert_eq!(config.get("pack_a").and_then(|value| value.as_int()), Some(0));
 }
+
+#[test]
+fn few_rows_beside_a_long_operand_along_k_are_copied() {
+    let copies = |vec_max, size, dtype| {
+        let choice = choice(vec_max, &product(size, dtype, Layout::Nn));
+        assert_eq!((choice.axis, choice.pack_s), (Axis::M, false), "{size:?} {dtype}");
+        choice.pack_v
+    };
+    // Steps that begin anywhere in a line, steps of several lines, and those that share one.
+    let sizes = [(60, 500, 2000), (64, 500, 5000), (128, 1000, 1000), (7, 1700, 3800)];
+    assert_eq!(sizes.map(|size| copies(32, size, DType::F32)), [true; 4]);
+    assert_eq!([sizes[0], sizes[1], sizes[3]].map(|size| copies(32, size, DType::C64)), [true; 3]);
+    // A line for each step, halves of one, and vectors that are lines or quarters of one.
+    assert_eq!([16, 8].map(|m| copies(32, (m, 500, 5000), DType::F32)), [false; 2]);
+    assert!(!copies(32, (4, 500, 5000), DType::C64));
+    assert_eq!([16, 64].map(|vec_max| copies(vec_max, (60, 500, 2000), DType::F32)), [false; 2]);
+    // The same rows with others between them.
+    let apart = GemmInput { lda: 1024, ..product((16, 500, 5000), DType::F32, Layout::Nn) };
+    assert!(choice(32, &apart).pack_v);
+}
+
+#[test]
+fn long_operands_whose_steps_begin_anywhere_are_copied_some_lines_at_a_time() {
+    let blocks = |vec_max, size, dtype| {
+        let choice = choice(vec_max, &product(size, dtype, Layout::Nn));
+        (choice.pack_v && !choice.broadcast && choice.prefetch == 0).then_some((choice.u, choice.v_block, choice.k_s))
+    };
+    assert_eq!(blocks(32, (2561, 16, 2561), DType::F32), Some((128, 128, 8)));
+    assert_eq!(blocks(32, (2561, 16, 2561), DType::F64), Some((256, 64, 8)));
+    assert_eq!(blocks(32, (1571, 8, 2356), DType::C32), Some((256, 64, 8)));
+    // Steps that begin with a line, a few second-level caches, elements of 16 bytes, and vectors that are lines or quarters of one.
+    assert_eq!(blocks(32, (2560, 16, 2560), DType::F32), None);
+    assert_eq!(blocks(32, (591, 21, 500), DType::F32), None);
+    assert_eq!(blocks(32, (2561, 32, 1561), DType::C64), None);
+    assert_eq!([16, 64].map(|vec_max| blocks(vec_max, (2561, 16, 2561), DType::F32)), [None; 2]);
+}
+
+#[test]
+fn short_rows_are_read_in_place_beside_few_columns_alone() {
+    let in_place = |vec_max, size, dtype| {
+        let choice = choice(vec_max, &product(size, dtype, Layout::Nt));
+        choice.u == 16 && !choice.pack_v
+    };
+    let few = [((512, 12, 20_000), DType::F32), ((512, 12, 20_000), DType::F64), ((300, 12, 6000), DType::C64)];
+    assert_eq!(few.map(|(size, dtype)| in_place(32, size, dtype)), [true; 3]);
+    let more = [((512, 32, 10_000), DType::F32), ((512, 16, 8000), DType::F64), ((512, 8, 8000), DType::C32)];
+    let more =
+        more.map(|(size, dtype)| (in_place(32, size, dtype), choice(32, &product(size, dtype, Layout::Nt)).pack_v));
+    assert_eq!(more, [(false, true); 3]);
+    assert!(in_place(16, (512, 32, 10_000), DType::F32), "quarters of a line are left as they were");
+}
+
+#[test]
+fn beside_little_of_c_panels_are_longer_in_f32() {
+    let kept = |size, dtype| {
+        let choice = choice(32, &product(size, dtype, Layout::Nt));
+        (!choice.broadcast).then_some((choice.tile, choice.u))
+    };
+    assert_eq!(kept((400, 400, 4000), DType::F32), Some(((2, 6), 512)));
+    assert_eq!(kept((1200, 200, 3000), DType::F32), Some(((2, 6), 512)));
+    assert_eq!(kept((600, 600, 4000), DType::F32), Some(((3, 4), 256)));
+    assert_eq!(kept((400, 400, 4000), DType::F64), Some(((3, 4), 256)));
+    assert_eq!(
+        kept((400, 400, 4000), DType::I8),
+        Some(((2, 6), 384)),
+        "a panel of what narrow operands become as before"
+    );
+}
