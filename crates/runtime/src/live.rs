@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::id::{ComputationId, KernelId};
-use tilewright_core::measurement::{FailureKind, Measurement, Timing};
+use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::{Measure, MeasureError, Problem};
 use tilewright_core::program::{Program, Step};
 use tilewright_core::space::{Config, Point};
@@ -74,23 +74,12 @@ impl<D: Device> Live<D> {
         true
     }
 
-    /// Runs without counting: once, if a run takes longer than the moment. What takes too long is judged when it is timed.
+    /// Runs without counting: a run that takes longer than the moment is the last. What takes too long is judged when it is timed.
     fn run_for_a_moment(&mut self, program: &Program, timing: &Timing) -> Result<(), MeasureError> {
         let (max_repeats, max_time) = AWAKE;
-        let rough_beyond = Some(max_time);
-        let moment = Timing {
-            min_repeats: 1,
-            max_repeats,
-            max_time,
-            relative_error: 0.0,
-            batch: None,
-            rough_beyond,
-            ..timing.clone()
-        };
-        match self.device.time(program, &moment) {
-            Err(MeasureError::Failed(failure)) if failure.kind == FailureKind::CutOff => Ok(()),
-            found => found.map(drop),
-        }
+        let (rough_beyond, cut_off) = (Some(max_time), None);
+        let calm = Timing { min_repeats: 1, max_repeats, max_time, relative_error: 0.0, batch: None, ..timing.clone() };
+        self.device.time(program, &Timing { rough_beyond, cut_off, ..calm }).map(drop)
     }
 }
 
@@ -115,7 +104,7 @@ impl<D: Device> Measure for Live<D> {
             // Caches and page tables know nothing of the data: whatever is timed first, often the default, would seem slower than it is.
             self.is_untouched = self.device.spec().kind == DeviceKind::Cpu;
         }
-        // Who wants no untimed run has calls so long that waking the threads is no part of them.
+        // Where no untimed run is asked for, none is made: a contest does so for calls that are long beside the waking of threads.
         let wakes = self.changes_over(problem.kernel(), &program) && timing.warmup > 0;
         if wakes || self.is_untouched {
             self.run_for_a_moment(&program, timing)?;

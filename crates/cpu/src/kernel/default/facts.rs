@@ -340,13 +340,27 @@ impl Facts {
         if self.is_narrow() { 16 } else { 32 }
     }
 
-    /// Whether panels of vectors of half a line share lines, because steps begin anywhere in one, in a product that the second-level caches are
-    /// far from holding: where they nearly hold it, larger blocks took longer, 591 x 21 x 500 nn in f32 1.3 times as long.
+    /// Bytes from a step to the next of an operand that vectors run along, where it is not along k.
+    pub(super) fn pitch_along(&self, axis: Axis) -> usize {
+        if axis == Axis::M { self.pitch_a } else { self.pitch_b }
+    }
+
+    /// Whether panels of vectors of half a line share lines, because steps begin anywhere in one, in a product that is far larger than the
+    /// second-level caches: on a Zen 3 of 512 KB each, larger blocks took up to 1.3 times as long for products of up to 5 MB in f32
+    /// (591 x 21 x 500 nn), and up to 1.15 times for products of up to 3 MB of larger elements.
     pub(super) fn shares_lines(&self, axis: Axis) -> bool {
-        let pitch = if axis == Axis::M { self.pitch_a } else { self.pitch_b };
         let caches = if self.es == 4 { 12 } else { 6 };
         let is_out = self.bytes() > caches * self.l2 * self.threads;
-        self.halves_lines() && self.in_place && !pitch.is_multiple_of(LINE) && is_out
+        self.halves_lines() && self.in_place && !self.pitch_along(axis).is_multiple_of(LINE) && is_out
+    }
+
+    /// Whether the short operand of a skinny product whose long one lies along k, all of which goes past each few rows of that, is copied although its
+    /// vectors of half a line can be loaded where they lie: unless steps share a line or are one, and where each thread has some rows. On a Zen 3
+    /// 64 x 500 x 5000 nn took 0.34 of the time with lda 1024, of which steps fall into few sets of a cache; 60 x 500 x 2000 and 100 x 500 x 2000,
+    /// of which they begin anywhere in a line, 0.6 to 0.8; 32 x 500 x 5000, of which they are two lines, 0.93 to 1.03.
+    pub(super) fn copies_short(&self, axis: Axis) -> bool {
+        let (_, rows) = self.sides(axis);
+        self.halves_lines() && !LINE.is_multiple_of(self.pitch_along(axis)) && rows >= OFTEN * self.threads
     }
 
     /// Whether vectors are half a line, and of real numbers: as measured on a Zen 3.

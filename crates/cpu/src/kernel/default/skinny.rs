@@ -13,7 +13,7 @@ use crate::sets::PAGE;
 const WIDENED: usize = 64;
 
 impl Choice {
-    /// The long operand is read where it lies: along vectors, or along k and broadcast.
+    /// The long operand is read along vectors, from where it lies or by copies of some lines of it, or along k and broadcast.
     pub(super) fn skinny(f: &Facts) -> Self {
         let tall = f.m >= f.n;
         let along_k = if tall { f.deep_a } else { f.deep_b };
@@ -26,11 +26,7 @@ impl Choice {
             let (_, rows) = f.side_by_side(axis, (1, ROWS));
             let (vectors, across) = best_tile(f, short, rows);
             let tile = (vectors, across.min(rows));
-            // All of the short operand goes past each few rows: vectors of half a line are copied even so, unless each step lies in a line of its
-            // own behind the one before. On a Zen 3 that took 0.34 of the time where steps fall into few sets of a cache (64 x 500 x 5000 nn with
-            // lda 1024), 0.6 to 0.8 where they begin anywhere in a line (60 x 500 x 2000, 100 x 500 x 2000), and 0.95 to 1.05 where they are lines.
-            let pitch = if axis == Axis::M { f.pitch_a } else { f.pitch_b };
-            let pack_v = !f.is_loaded(axis) || (f.halves_lines() && !LINE.is_multiple_of(pitch));
+            let pack_v = !f.is_loaded(axis) || f.copies_short(axis);
             // A processor runs ahead in long rows by itself.
             let prefetch = if f.k * f.es < PAGE / 2 { 8 } else { 0 };
             // The short operand is read for each few rows: as much of it at once as stays near.
@@ -69,12 +65,11 @@ impl Choice {
         let (long, _) = f.sides(axis);
         // Rows that begin less than a page apart: 30 x 400 x 6000 tt took 0.8 of the time that it took in blocks of 32 steps, and 16 x 300 x 8000 nt
         // in f64, from memory, 0.9.
-        let pitch = if axis == Axis::M { f.pitch_a } else { f.pitch_b };
-        let ends_soon = f.waits_for_l3() && pitch < PAGE;
+        let ends_soon = f.waits_for_l3() && f.pitch_along(axis) < PAGE;
         let lies_in_pages = is_far && is_narrow && long * f.es <= 2 * PAGE;
-        // C is read and written for each few steps, past more columns than this for longer than a copy takes: 512 x 32 x 8000 nt took 1.4 times
-        // as long, 12 columns 0.9. Of complex elements of 16 bytes a copy is more.
-        let few = if f.es == 16 { 4 } else { 2 } * tile.1;
+        // In place C is read and written again for each few steps, which takes longer than a copy unless its columns are few: in place 512 x 32 x 8000
+        // nt took 1.4 times as long as by copies, 512 x 12 x 20000 0.9. Copies of elements of 16 bytes take longer.
+        let few = (if f.es == 16 { 4 } else { 2 }) * tile.1;
         let copies_halves = f.halves_lines() && f.in_place && short > few;
         if lies_in_pages && !copies_halves && !(f.is_widened(axis) && short > WIDENED) {
             // Steps of k follow each other within a page or two: some lines of each are a block that stays in the first-level cache, and a
@@ -92,53 +87,62 @@ impl Choice {
         if short > tiles * tile.1 || (lies_in_pages && copies_halves) {
             return plain.copied(f, short, shares_lines);
         }
-        if !is_far {
-            // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
-            let near = Self { pack_v: false, u: plain.near_steps(f, short), v_block: 4096, k_s: 4, ..plain };
-            let thrashes = f.thrashes_tlb(axis);
-            if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
-                // That cache takes about as long as memory: lines are prefetched, unless the few of the other side have to be copied for
-                // each block. Fewer steps cost less than what leaves before its neighbours are read, even where C is transposed behind each
-                // block of them; of rows shorter than a page the next step follows.
-                let u = if axis == Axis::M || ends_soon { near.u } else { 32 };
-                // What stays in the caches of several threads is fetched from there again rather than C.
-                let broadcast = f.threads > 1 && 4 * f.bytes() <= 3 * f.l2 * f.threads;
-                return Self { pack_s: thrashes, u, prefetch: 32, broadcast, ..near };
-            }
-            return Self { broadcast: true, prefetch: 0, ..near };
+        if is_far { plain.read_from_afar(f, short, ends_soon) } else { plain.read_nearby(f, short, ends_soon) }
+    }
+
+    /// A long operand that the last-level cache holds, read from where it lies.
+    fn read_nearby(self, f: &Facts, short: usize, ends_soon: bool) -> Self {
+        let axis = self.axis;
+        // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
+        let near = Self { pack_v: false, u: self.near_steps(f, short), v_block: 4096, k_s: 4, ..self };
+        let thrashes = f.thrashes_tlb(axis);
+        if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
+            // That cache takes about as long as memory: lines are prefetched, unless the few of the other side have to be copied for
+            // each block. Fewer steps cost less than what leaves before its neighbours are read, even where C is transposed behind each
+            // block of them; of rows shorter than a page the next step follows.
+            let u = if axis == Axis::M || ends_soon { near.u } else { 32 };
+            // What stays in the caches of several threads is fetched from there again rather than C.
+            let broadcast = f.threads > 1 && 4 * f.bytes() <= 3 * f.l2 * f.threads;
+            return Self { pack_s: thrashes, u, prefetch: 32, broadcast, ..near };
         }
+        Self { broadcast: true, prefetch: 0, ..near }
+    }
+
+    /// A long operand that comes from memory, read from where it lies.
+    fn read_from_afar(self, f: &Facts, short: usize, ends_soon: bool) -> Self {
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
         // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors, and less where each step
         // begins elsewhere in a line, so that panels share lines.
-        let shares_lines = !f.pitch_b.is_multiple_of(LINE);
-        let most = if is_narrow {
+        let rows_share_lines = !f.pitch_b.is_multiple_of(LINE);
+        let most = if f.is_narrow() {
             512
-        } else if shares_lines {
+        } else if rows_share_lines {
             32
         } else {
             64
         };
-        let u = match axis {
-            Axis::N if short > 4 && ends_soon => plain.near_steps(f, short).max(most),
+        let u = match self.axis {
+            Axis::N if short > 4 && ends_soon => self.near_steps(f, short).max(most),
             Axis::N if short > 4 => most,
             _ => 32,
         };
-        Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
+        Self { pack_v: false, u, k_s: 2, prefetch: 32, ..self }
     }
 
-    /// A long operand that is used often enough for a copy, which the first tile of each panel makes on its way. Elements of 16 bytes are few in
-    /// a line, which takes long to come for what is done with it: some lines that follow each other are copied at a time.
+    /// A long operand that is used often enough for a copy, which the first tile of each panel makes on its way where a block is one panel.
+    /// Elements of 16 bytes are few in a line, which takes long to come for what is done with it: some lines that follow each other are copied
+    /// at a time.
     fn copied(self, f: &Facts, short: usize, shares_lines: bool) -> Self {
         let pack_v = !(f.is_widened(self.axis) && short <= WIDENED);
-        let pitch = if self.axis == Axis::M { f.pitch_a } else { f.pitch_b };
-        let begins_anywhere = f.waits_for_l3() && f.in_place && !pitch.is_multiple_of(LINE);
+        let begins_anywhere = f.waits_for_l3() && f.in_place && !f.pitch_along(self.axis).is_multiple_of(LINE);
         let copied = Self { u: 256, pack_v, ..self };
         match f.es {
             16 => Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied },
             // Two lines of each step, which begins elsewhere in a line, lie in three: 5001 x 64 x 500 nn took 0.9 to 0.95 of the time.
             4 if begins_anywhere => Self { v_block: 8 * LINE / f.es, ..copied },
-            // One line of each, which is two vectors of half a one, lies in two, and half of both is the next panel's: on a Zen 3
-            // 2561 x 16 x 2561 nn took 0.76 of the time in f32 and 0.8 in f64, 5003 x 32 x 1001 0.66 and 0.64, 1203 x 32 x 3001 in c32 0.72.
+            // A panel is as wide as a line, but parts of two, which it shares with its neighbours, so that lines come twice: eight lines of each
+            // step are copied at once, of as many steps as fill half of the first-level cache or all of it. On a Zen 3 2561 x 16 x 2561 nn
+            // took 0.76 of the time in f32 and 0.8 in f64, 5003 x 32 x 1001 0.66 and 0.64, 1203 x 32 x 3001 in c32 0.72.
             _ if shares_lines => Self { u: 32 * f.es, v_block: 8 * LINE / f.es, k_s: 8, prefetch: 0, ..copied },
             _ => copied,
         }
