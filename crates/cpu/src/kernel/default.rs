@@ -159,8 +159,7 @@ impl Choice {
         let (v_block, s_block) = (tile.0 * f.lanes, s.next_power_of_two());
         let common = Self { axis, tile, pack_v, pack_s: false, s_block, ..Self::large(f) };
         let deep = Self { broadcast: false, u, v_block, prefetch, ..common };
-        let pitch = [f.pitch_a, f.pitch_b][usize::from(axis == Axis::N)];
-        let is_whole = (v_block * f.es).is_multiple_of(LINE) && pitch.is_multiple_of(LINE);
+        let is_whole = (v_block * f.es).is_multiple_of(LINE) && f.pitch_along(axis).is_multiple_of(LINE);
         let shares_lines = !pack_v && v > v_block && !is_whole;
         if f.is_narrow() && !pack_v && f.is_deep_by_steps(axis, tile, shares_lines) {
             return deep.step_by_step(f, v, s);

@@ -149,7 +149,7 @@ impl Facts {
             // Of rows of less than a line; half of it where a vector takes a line at once, and nothing but the elements where they are
             // neighbours.
             let least = if self.is_narrow() { LINE } else { LINE / 2 };
-            let pitch = if axis == Axis::M { self.pitch_a } else { self.pitch_b };
+            let pitch = self.pitch_along(axis);
             let read = if pitch == self.stored { self.es } else { (self.k * self.es).max(least) };
             let packed = if self.is_contiguous(axis) { 0.0 } else { gathered * (v * read) as f64 };
             let stored = if axis == Axis::M { 0.0 } else { self.transposed() * (v * s * self.es) as f64 };
@@ -278,7 +278,7 @@ impl Facts {
     /// of k from another page. Half of the steps at a time are faster then, although C is written twice: 9 x 6000 x 60 nt in f64 took
     /// 0.6 of the time on an Intel Xeon. Not where vectors run along rows and are read for several tiles, a block at a time.
     pub(super) fn outruns_prefetch(&self, axis: Axis, tile: (usize, usize)) -> bool {
-        let ((v, s), pitch) = (self.sides(axis), if axis == Axis::M { self.pitch_a } else { self.pitch_b });
+        let ((v, s), pitch) = (self.sides(axis), self.pitch_along(axis));
         let is_far = v * self.k * self.es > self.l2 * self.threads;
         let takes_turns = axis == Axis::N && s > tile.1;
         2 * self.k >= 3 * STREAMS && pitch >= PAGE && is_far && !takes_turns && self.waits_for_l3()
@@ -347,7 +347,7 @@ impl Facts {
 
     /// Whether panels of vectors of half a line share lines, because steps begin anywhere in one, in a product that is far larger than the
     /// second-level caches: on a Zen 3 of 512 KB each, larger blocks took up to 1.3 times as long for products of up to 5 MB in f32
-    /// (591 x 21 x 500 nn), and up to 1.15 times for products of up to 3 MB of larger elements.
+    /// (591 x 21 x 500 nn), and up to 1.2 times for products of up to 3 MB of larger elements.
     pub(super) fn shares_lines(&self, axis: Axis) -> bool {
         let caches = if self.es == 4 { 12 } else { 6 };
         let is_out = self.bytes() > caches * self.l2 * self.threads;
