@@ -340,7 +340,7 @@ impl Facts {
         if self.is_narrow() { 16 } else { 32 }
     }
 
-    /// Bytes from a step to the next of an operand that vectors run along, where it is not along k.
+    /// Bytes from a row or column to the next of the operand that vectors run along.
     pub(super) fn pitch_along(&self, axis: Axis) -> usize {
         if axis == Axis::M { self.pitch_a } else { self.pitch_b }
     }
