@@ -7,7 +7,7 @@ use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
 use crate::scalar::{Kind, Numbers, Stored};
-use crate::sets::{PAGE, is_half_line, is_one_set, off, share_a_set, side_by_side, ways};
+use crate::sets::{PAGE, is_crowded, is_half_line, is_one_set, off, share_a_set, side_by_side, ways};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
@@ -177,16 +177,32 @@ impl Facts {
     /// for a copy. Such pages presumably share half of the sets of the first-level TLB: where a vector is a line, steps 8 KB apart were
     /// slower than a copy, steps 4 KB apart were not.
     pub(super) fn thrashes_tlb(&self, axis: Axis) -> bool {
-        let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
+        let pitch = self.pitch_across(axis);
         let in_step = pitch > PAGE && off(pitch, 2 * PAGE) < LINE / 4;
         !self.deep_across(axis) && in_step && !self.is_narrow() && self.k >= 32 && self.passes(axis) >= OFTEN
     }
 
-    /// Whether steps of vectors that are loaded in place lie within a line of a multiple of half a page apart, so that they crowd few sets of
-    /// the first-level cache, and both sides are long enough for a copy. As measured along columns, where a vector is a line.
+    /// Whether steps of vectors that are loaded in place lie about a multiple of half a page apart, so that they crowd few sets of the first-level
+    /// cache, and the other side is long enough for a copy. As measured along columns where a vector is a line. Where it is half a line, along
+    /// either side, on a Zen 3: 142 x 512 x 154 tt in f64 took 0.6 of the time with a copy, 90 x 1024 x 120 in f32 0.68, and
+    /// 255 x 257 x 129 in f64, whose steps lie about half a page apart, 0.8; 41 x 514 x 82 in f32 took longer, as 39 x 512 x 126 did.
     pub(super) fn crowds_sets(&self, axis: Axis) -> bool {
-        let is_crowded = self.pitch_b > LINE && off(self.pitch_b, PAGE / 2) < LINE;
-        axis == Axis::N && is_crowded && !self.is_narrow() && self.m.min(self.n) >= 2 * SHORT
+        let (pitch, (_, across)) = (self.pitch_along(axis), self.sides(axis));
+        if self.halves_lines() {
+            let least = if off(pitch, PAGE) < LINE / 4 { SHORT / 4 } else { SHORT / 2 };
+            return self.in_place && is_crowded(pitch) && across >= least;
+        }
+        let crowds = pitch > LINE && off(pitch, PAGE / 2) < LINE;
+        axis == Axis::N && crowds && !self.is_narrow() && self.m.min(self.n) >= 2 * SHORT
+    }
+
+    /// Whether steps of the operand across vectors of half a line lie about a multiple of a page apart, so that they fall into a few sets of the
+    /// first-level cache, and are read often enough for a copy. On a Zen 3 200 x 1024 x 100 tt in f32 took 0.55 of the time with one,
+    /// 200 x 512 x 100 in f64 0.69, 60 x 512 x 80 0.82; about half a page apart 200 x 511 x 100 in f32 took 0.91, 192 x 511 x 69 1.18.
+    pub(super) fn crowds_across(&self, axis: Axis) -> bool {
+        let is_worth_it = self.in_place && !self.deep_across(axis) && self.passes(axis) >= OFTEN;
+        let pitch = self.pitch_across(axis);
+        self.halves_lines() && is_worth_it && pitch > LINE && off(pitch, PAGE) < LINE / 4
     }
 
     /// Whether the operand across vectors lies contiguous along k.
@@ -204,7 +220,7 @@ impl Facts {
 
     /// A tile with no more rows of an operand across vectors that lies along k than [the first-level cache holds](side_by_side) a line of each.
     pub(super) fn side_by_side(&self, axis: Axis, (vecs, across): (usize, usize)) -> (usize, usize) {
-        let pitch = if axis == Axis::M { self.pitch_b } else { self.pitch_a };
+        let pitch = self.pitch_across(axis);
         if !self.deep_across(axis) || pitch < LINE {
             return (vecs, across);
         }
@@ -343,6 +359,11 @@ impl Facts {
     /// Bytes from a row or column to the next of the operand that vectors run along.
     pub(super) fn pitch_along(&self, axis: Axis) -> usize {
         if axis == Axis::M { self.pitch_a } else { self.pitch_b }
+    }
+
+    /// Bytes from a row or column to the next of the operand across vectors.
+    pub(super) fn pitch_across(&self, axis: Axis) -> usize {
+        if axis == Axis::M { self.pitch_b } else { self.pitch_a }
     }
 
     /// Whether panels of vectors of half a line share lines, because steps begin anywhere in one, in a product that is far larger than the

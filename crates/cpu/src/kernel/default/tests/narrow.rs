@@ -316,3 +316,33 @@ fn beside_little_of_c_panels_are_longer_in_f32() {
         "a panel of what narrow operands become as before"
     );
 }
+
+#[test]
+fn steps_that_crowd_few_sets_are_copied() {
+    let copies = |vec_max, size, dtype| {
+        let choice = choice(vec_max, &product(size, dtype, Layout::Tt));
+        (choice.axis, choice.pack_v, choice.pack_s)
+    };
+    // Along vectors: a page apart, half of one and a few bytes, each beside enough rows.
+    let (loaded, copied) = ((Axis::N, false, false), (Axis::N, true, false));
+    assert_eq!([(142, 512, 154), (49, 512, 303)].map(|size| copies(32, size, DType::F64)), [copied; 2]);
+    assert_eq!([(124, 514, 203), (267, 513, 168)].map(|size| copies(32, size, DType::F32)), [copied; 2]);
+    // Exactly half a page, a quarter of a line off that, few rows, and vectors of a quarter of a line and of a line.
+    let others = [(150, 512, 150), (113, 516, 156), (41, 514, 82)];
+    assert_eq!(others.map(|size| copies(32, size, DType::F32)), [loaded; 3]);
+    let input = product((142, 512, 154), DType::F64, Layout::Tt);
+    let crowds = |vec_max| Facts::of(&device(vec_max, 1), &input).crowds_sets(Axis::N);
+    assert_eq!([16, 32, 64].map(crowds), [false, true, false]);
+    // Across vectors, in products of both families: a page apart, not half of one.
+    let across = |vec_max, size, dtype, layout| {
+        let choice = choice(vec_max, &product(size, dtype, layout));
+        choice.axis == Axis::M && choice.pack_s
+    };
+    for layout in [Layout::Tt, Layout::Nt] {
+        assert!(across(32, (200, 1024, 100), DType::F32, layout), "{layout}");
+        assert!(!across(32, (200, 1040, 100), DType::F32, layout), "{layout}");
+        assert!(!across(64, (200, 1024, 100), DType::F32, layout), "{layout}");
+    }
+    assert!(across(32, (60, 256, 80), DType::C64, Layout::Tt));
+    assert!(!across(32, (200, 511, 100), DType::F32, Layout::Tt));
+}
