@@ -346,3 +346,29 @@ fn steps_that_crowd_few_sets_are_copied() {
     assert!(across(32, (60, 256, 80), DType::C64, Layout::Tt));
     assert!(!across(32, (200, 511, 100), DType::F32, Layout::Tt));
 }
+
+#[test]
+fn columns_of_a_flat_product_go_past_few_vectors() {
+    let tile = |vec_max, threads, size, dtype, layout| {
+        let choice = Choice::of(&Facts::of(&device(vec_max, threads), &product(size, dtype, layout)));
+        (!choice.broadcast).then_some(choice.tile)
+    };
+    let on_one = |size, dtype, layout| tile(32, 1, size, dtype, layout);
+    // By tiles of four vectors unless three tiles of two are fewer; past rows as well, and of a C in memory.
+    assert_eq!(on_one((63, 725, 32), DType::F32, Layout::Nn), Some((4, 3)));
+    assert_eq!(on_one((48, 3284, 9), DType::F32, Layout::Nn), Some((2, 6)));
+    assert_eq!(on_one((3325, 31, 18), DType::F64, Layout::Tt), Some((4, 3)));
+    assert_eq!(on_one((27, 10_079, 4), DType::C64, Layout::Tn), Some((2, 3)));
+    assert_eq!(on_one((230, 3912, 6), DType::F32, Layout::Nt), Some((4, 3)));
+    // Many vectors, many of a C in memory, and few columns, for one thread or each.
+    let many = [((300, 3000, 6), DType::F32), ((184, 15_476, 14), DType::F32), ((101, 185, 2), DType::F32)];
+    assert_eq!(many.map(|(size, dtype)| on_one(size, dtype, Layout::Nt)), [None; 3]);
+    let few = (101, 300, 20);
+    assert_eq!([1, 2].map(|threads| tile(32, threads, few, DType::F32, Layout::Nt)), [Some((2, 6)), None]);
+    // Vectors of a quarter of a line and of a line.
+    assert_eq!([16, 64].map(|vec_max| tile(vec_max, 1, (63, 725, 32), DType::F32, Layout::Nn)), [None; 2]);
+    let input = GemmInput { beta: ScalarClass::Other, ..product((59, 3392, 3), DType::F32, Layout::Nn) };
+    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, 1)), input).expect("a product");
+    let point = problem.default_point().expect("a default");
+    assert!(problem.space().is_legal(&point), "{}", problem.space().config(&point));
+}
