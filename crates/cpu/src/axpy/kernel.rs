@@ -5,7 +5,7 @@ use super::space::{self, Config, description};
 use crate::LINE;
 use crate::exec::parts::HostParts;
 use crate::kernel::reads_short_runs;
-use crate::sets::{PAGE, is_crowded, is_half_line};
+use crate::sets::{PAGE, is_about, is_half_line};
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
@@ -116,19 +116,20 @@ impl Kernel for CpuAxpy {
         let vector = fact("vec_max", 16);
         let (l2, matrix) = (fact("l2_bytes", 512 << 10), long.saturating_mul(input.k * es));
         let cached = if vector < LINE { fact("l3_bytes", 8 << 20) / 2 } else { l2 };
+        let threads = fact("threads", 1);
         // The threads of `gemm.cpu` mostly divide the reduction there. Of columns longer than two pages this kernel was as fast, and faster of a
-        // single one of a matrix that stays in one second-level cache: 600 x 1 x 700 nn in f32 took 0.7 of the time. Where vectors are half a
-        // line, on a Zen 3, it was faster of a single column longer than one page, or of a matrix from memory, 1500 x 1 x 3000 in half of the
-        // time, and of one or two where columns of the matrix crowd few sets of the first-level cache: 1025 x 2 x 1023 took 0.6 of the time,
-        // 1000 x 2 x 1023 1.4, 555 x 1 x 3333 1.2.
-        let crowds = is_crowded(es * if is_row(input) { input.ldb } else { input.lda });
+        // single one of a matrix that stays in one second-level cache: 600 x 1 x 700 nn in f32 took 0.7 of the time. On a Zen 3, whose vectors are
+        // half a line, two threads were faster so of a single column longer than a page: 1500 x 1 x 700 took 0.85 of the time, 555 x 1 x 3333 1.2.
+        // They were of one of a matrix from memory: 700 x 1 x 8000 took 0.65. They were of one or two where columns of the matrix crowd few sets
+        // of the first-level cache: 1025 x 2 x 1023 took 0.6 of the time, 512 x 1 x 3000 0.85, and 1000 x 2 x 1023 1.4.
+        let crowds = is_about(es * if is_row(input) { input.ldb } else { input.lda }, PAGE / 2);
         let is_faster = match across {
-            1 => matrix <= l2 || (is_half_line(vector) && (crowds || long * es > PAGE || matrix > cached)),
+            1 if is_half_line(vector) => matrix <= l2 || crowds || 2 * long * es > threads * PAGE || matrix > cached,
+            1 => matrix <= l2,
             2 => is_half_line(vector) && crowds,
             _ => false,
         };
-        if long * es <= 2 * PAGE && !is_faster && reads_short_runs(fact("threads", 1), [long, across, input.k], es, l2)
-        {
+        if long * es <= 2 * PAGE && !is_faster && reads_short_runs(threads, [long, across, input.k], es, l2) {
             return 0.0;
         }
         let fills = long * es >= VECTORS * vector;
@@ -158,8 +159,8 @@ mod tests {
             CpuAxpy::new().suits(&device(vec_max, 2), &input) > 0.0
         };
         let long = [((1500, 1, 3000), DType::F32), ((1000, 1, 2000), DType::F64), ((700, 1, 8000), DType::F32)];
-        let crowded = [((1025, 2, 1023), DType::F32), ((511, 2, 1000), DType::F64), ((1025, 1, 1023), DType::F32)];
-        let others = [((1000, 2, 1023), DType::F32), ((555, 1, 3333), DType::F32), ((1025, 4, 1023), DType::F32)];
+        let crowded = [((1025, 2, 1023), DType::F32), ((511, 2, 1000), DType::F64), ((514, 1, 1023), DType::F32)];
+        let others = [((1000, 2, 1023), DType::F32), ((555, 1, 3333), DType::F32), ((1025, 4, 5000), DType::F32)];
         let of = |vec_max, inputs: [((usize, usize, usize), DType); 3]| {
             inputs.map(|(size, dtype)| suits(vec_max, size, dtype))
         };

@@ -243,7 +243,8 @@ impl Choice {
     /// C is written once: column by column unless there are few steps and it stays near, and around the caches where it does not fit them
     /// (see [`Self::around_caches`] for a slow one) and [whole lines of it are only written](Facts::writes_lines): halves of lines, in columns
     /// that lie pages apart, leave a processor's buffers before the other half comes. Where the widest vectors are half a line, [whole lines of
-    /// a C in the last-level cache](Facts::streams_narrow) are written so, and a C beyond it by the loops of a large product.
+    /// a C in the last-level cache](Facts::streams_narrow) are written so, and a C beyond it by the loops of a large product, or [past few
+    /// vectors](Self::past_few_vectors).
     fn flat(f: &Facts) -> Self {
         let axis = f.cheaper_axis();
         let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, ..Self::large(f) };
@@ -270,21 +271,29 @@ impl Choice {
     }
 
     /// Columns go past few vectors of half a line, rather than those past each few columns: a loop of a few short tiles takes most of its time to
-    /// begin and end. By tiles of four vectors, unless they are a tenth more vectors. On a Zen 3, of up to 16 vectors 63 x 725 x 32 nn took 0.7 of the
-    /// time in f32 and 59 x 3392 x 3 0.4, 31 x 725 x 32 in f64 0.7, 25 x 1649 x 1 in c32 0.25 and 27 x 10079 x 4 tn in c64 0.5; of 17 to 32
-    /// vectors and a C of up to 4 MB 230 x 3912 x 6 nt took 0.73 in f32. Of more vectors less is gained, and a C in memory is better written column by
-    /// column: 511 x 5800 x 40 in f64 took 1.4 times as long. So is one of few columns for each thread.
+    /// begin and end. Real numbers take tiles of four vectors, of three along rows of C, unless those are more than an eighth more vectors.
+    ///
+    /// On a Zen 3, of up to 16 vectors 63 x 725 x 32 nn took 0.7 of the time in f32 and 59 x 3392 x 3 0.4, 31 x 725 x 32 in f64 0.7,
+    /// 25 x 1649 x 1 in c32 0.25 and 27 x 10079 x 4 tn in c64 0.5. Of 17 to 32 vectors and a C of up to 4 MB 230 x 3912 x 6 nt took 0.73 in f32, and
+    /// 103 x 4046 x 10 in c32 0.62. Of more vectors and a larger C 369 x 22195 x 8 in f32 took 1.5 times as long, and of few columns for each of
+    /// two threads 147 x 360 x 5 1.8 times.
     fn past_few_vectors(self, f: &Facts) -> Self {
         let (v, s) = f.sides(self.axis);
         let most = if f.m * f.n * f.out > 8 * f.l2 { 16 } else { 32 };
-        let is_long = s >= if f.threads == 1 { 2 * v } else { 4 * v };
+        let is_long = s >= 2 * f.threads * v;
         if !(f.halves_lines() && f.in_place && self.broadcast && v <= most * f.lanes && is_long) {
             return self;
         }
-        let vectors = |tile: usize| v.div_ceil(tile * f.lanes) * tile;
-        let is_wide = f.parts == 1 && 10 * vectors(4) <= 11 * vectors(self.tile.0);
-        let tile = if is_wide { (4, 3) } else { self.tile };
-        Self { tile, broadcast: false, s_block: 4096, ..self }
+        // Tiles of three columns would be transposed by twos and ones.
+        let wide = if self.axis == Axis::M { (4, 3) } else { (3, 4) };
+        let vectors = |tile: (usize, usize)| v.div_ceil(tile.0 * f.lanes) * tile.0;
+        let is_wide = f.parts == 1 && 8 * vectors(wide) <= 9 * vectors(self.tile);
+        let tile = if is_wide { wide } else { self.tile };
+        // Few steps of B are read too seldom for a copy: 60 x 30000 x 3 nn in f32 took 0.5 of the time in place, 64 x 40000 x 20 tn 0.76,
+        // 50 x 20000 x 60 nt in f64 1.7 times as long.
+        let is_copied = self.pack_s && f.k > 40;
+        let prefetch = if is_copied { self.prefetch } else { 0 };
+        Self { tile, broadcast: false, pack_s: is_copied, s_block: 4096, prefetch, ..self }
     }
 
     /// A flat product that is neither written as whole lines nor past a copy of some rows of A: a tile after the other down some columns, or all

@@ -7,7 +7,7 @@ use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
 use crate::kernel::SHARED_BY_FEW;
 use crate::scalar::{Kind, Numbers, Stored};
-use crate::sets::{PAGE, is_crowded, is_half_line, is_one_set, off, share_a_set, side_by_side, ways};
+use crate::sets::{PAGE, is_about, is_half_line, is_one_set, off, share_a_set, side_by_side, ways};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
@@ -179,18 +179,21 @@ impl Facts {
     pub(super) fn thrashes_tlb(&self, axis: Axis) -> bool {
         let pitch = self.pitch_across(axis);
         let in_step = pitch > PAGE && off(pitch, 2 * PAGE) < LINE / 4;
-        !self.deep_across(axis) && in_step && !self.is_narrow() && self.k >= 32 && self.passes(axis) >= OFTEN
+        !self.deep_across(axis) && in_step && !self.is_narrow() && self.k >= EVICTING && self.passes(axis) >= OFTEN
     }
 
     /// Whether steps of vectors that are loaded in place lie about a multiple of half a page apart, so that they crowd few sets of the first-level
     /// cache, and the other side is long enough for a copy. As measured along columns where a vector is a line. Where it is half a line, along
-    /// either side, on a Zen 3: 142 x 512 x 154 tt in f64 took 0.6 of the time with a copy, 90 x 1024 x 120 in f32 0.68, and
-    /// 255 x 257 x 129 in f64, whose steps lie about half a page apart, 0.8; 41 x 514 x 82 in f32 took longer, as 39 x 512 x 126 did.
+    /// either side and not of steps of exactly half a page. On a Zen 3 142 x 512 x 154 tt in f64 took 0.6 of the time with a copy, 33 x 512 x 200
+    /// 0.75 and 90 x 1024 x 120 in f32 0.68. About half a page apart 255 x 257 x 129 in f64 took 0.8 and 75 x 513 x 82 in f32 0.92, but
+    /// 41 x 514 x 82 1.1, and exactly that 150 x 512 x 150 1.02.
     pub(super) fn crowds_sets(&self, axis: Axis) -> bool {
         let (pitch, (_, across)) = (self.pitch_along(axis), self.sides(axis));
         if self.halves_lines() {
-            let least = if off(pitch, PAGE) < LINE / 4 { SHORT / 4 } else { SHORT / 2 };
-            return self.in_place && is_crowded(pitch) && across >= least;
+            let (is_page, is_half) = (is_about(pitch, PAGE), is_about(pitch, PAGE / 2) && pitch != PAGE / 2);
+            // On one thread and two.
+            let rows = across / self.threads.div_ceil(2);
+            return self.k >= EVICTING && (is_page && rows >= SHORT / 4 || is_half && rows >= SHORT / 2);
         }
         let crowds = pitch > LINE && off(pitch, PAGE / 2) < LINE;
         axis == Axis::N && crowds && !self.is_narrow() && self.m.min(self.n) >= 2 * SHORT
@@ -198,11 +201,10 @@ impl Facts {
 
     /// Whether steps of the operand across vectors of half a line lie about a multiple of a page apart, so that they fall into a few sets of the
     /// first-level cache, and are read often enough for a copy. On a Zen 3 200 x 1024 x 100 tt in f32 took 0.55 of the time with one,
-    /// 200 x 512 x 100 in f64 0.69, 60 x 512 x 80 0.82; about half a page apart 200 x 511 x 100 in f32 took 0.91, 192 x 511 x 69 1.18.
+    /// 200 x 512 x 100 in f64 0.69, 60 x 512 x 80 0.82. About half a page apart 200 x 511 x 100 in f32 took 0.91, but 192 x 511 x 69 1.18.
     pub(super) fn crowds_across(&self, axis: Axis) -> bool {
-        let is_worth_it = self.in_place && !self.deep_across(axis) && self.passes(axis) >= OFTEN;
-        let pitch = self.pitch_across(axis);
-        self.halves_lines() && is_worth_it && pitch > LINE && off(pitch, PAGE) < LINE / 4
+        let is_crowded = self.halves_lines() && self.in_place && is_about(self.pitch_across(axis), PAGE);
+        is_crowded && !self.deep_across(axis) && self.k >= EVICTING && self.passes(axis) >= OFTEN
     }
 
     /// Whether the operand across vectors lies contiguous along k.
@@ -318,10 +320,10 @@ impl Facts {
     /// 300 x 200 x 64 0.87; 1000 x 20 x 64 and 1500 x 40 x 16 took longer, and so did 4096 x 16 x 16, and 1377 x 81 x 32 on two threads.
     pub(super) fn copies_narrow(&self, axis: Axis) -> bool {
         let is_flat = axis == Axis::M && self.in_place && self.is_half();
-        let is_crowded = !self.deep_a && self.k > side_by_side(self.pitch_a, self.l1);
+        let evicts = !self.deep_a && self.k > side_by_side(self.pitch_a, self.l1);
         // What is copied in any case pays sooner.
         let columns = if self.deep_a { 30 } else { 48 * self.threads };
-        let pays = match is_crowded {
+        let pays = match evicts {
             true => self.k >= 16 && self.n >= OFTEN && self.n * self.k >= 512,
             false => self.k >= 24 && self.n >= columns,
         };
@@ -465,6 +467,9 @@ pub(super) const STREAMS: usize = 32;
 
 /// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
 pub(super) const ROWS: usize = 12;
+
+/// Steps of one operand that evict each other from some sets of a cache, or from a TLB.
+const EVICTING: usize = 32;
 
 /// Vectors of one side from which on a copy of the other side's operand pays.
 pub(super) const OFTEN: usize = 12;

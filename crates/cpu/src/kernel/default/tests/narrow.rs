@@ -354,22 +354,42 @@ fn columns_of_a_flat_product_go_past_few_vectors() {
         (!choice.broadcast).then_some(choice.tile)
     };
     let on_one = |size, dtype, layout| tile(32, 1, size, dtype, layout);
-    // By tiles of four vectors unless three tiles of two are fewer; past rows as well, and of a C in memory.
+    // By tiles of four vectors unless three tiles of two are fewer, of three past rows; of a C in memory.
     assert_eq!(on_one((63, 725, 32), DType::F32, Layout::Nn), Some((4, 3)));
     assert_eq!(on_one((48, 3284, 9), DType::F32, Layout::Nn), Some((2, 6)));
-    assert_eq!(on_one((3325, 31, 18), DType::F64, Layout::Tt), Some((4, 3)));
+    assert_eq!(on_one((3325, 31, 18), DType::F64, Layout::Tt), Some((3, 4)));
     assert_eq!(on_one((27, 10_079, 4), DType::C64, Layout::Tn), Some((2, 3)));
     assert_eq!(on_one((230, 3912, 6), DType::F32, Layout::Nt), Some((4, 3)));
-    // Many vectors, many of a C in memory, and few columns, for one thread or each.
+    // Many vectors, many of a C in memory, few columns, and numbers that are widened.
     let many = [((300, 3000, 6), DType::F32), ((184, 15_476, 14), DType::F32), ((101, 185, 2), DType::F32)];
     assert_eq!(many.map(|(size, dtype)| on_one(size, dtype, Layout::Nt)), [None; 3]);
+    assert_eq!(on_one((200, 3000, 32), DType::Bf16, Layout::Nt), None);
+    // Few columns for each thread, and vectors of a quarter of a line and of a line.
     let few = (101, 300, 20);
     assert_eq!([1, 2].map(|threads| tile(32, threads, few, DType::F32, Layout::Nt)), [Some((2, 6)), None]);
-    // Vectors of a quarter of a line; those of a line keep their tile.
-    let others = [16, 64].map(|vec_max| tile(vec_max, 1, (63, 725, 32), DType::F32, Layout::Nn));
-    assert_eq!(others, [None, Some((2, 14))]);
-    let input = GemmInput { beta: ScalarClass::Other, ..product((59, 3392, 3), DType::F32, Layout::Nn) };
-    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(32, 1)), input).expect("a product");
-    let point = problem.default_point().expect("a default");
-    assert!(problem.space().is_legal(&point), "{}", problem.space().config(&point));
+    let others = [16, 32, 64].map(|vec_max| tile(vec_max, 1, (200, 3000, 32), DType::F32, Layout::Nt).is_some());
+    assert_eq!(others, [false, true, false]);
+}
+
+#[test]
+fn what_is_wanted_of_few_vectors_is_legal() {
+    let shapes = [
+        ((63, 725, 32), DType::F32, Layout::Nn),
+        ((5000, 63, 40), DType::F32, Layout::Tn),
+        ((3325, 31, 18), DType::F64, Layout::Tt),
+        ((27, 10_079, 4), DType::C64, Layout::Tn),
+        ((60, 30_000, 60), DType::F32, Layout::Nt),
+        ((59, 3392, 3), DType::F64, Layout::Nn),
+    ];
+    for ((size, dtype, layout), threads) in shapes.into_iter().flat_map(|shape| [1, 2].map(|threads| (shape, threads)))
+    {
+        let input = GemmInput { beta: ScalarClass::Other, ..product(size, dtype, layout) };
+        let facts = Facts::of(&device(32, threads), &input);
+        let (config, tile) = (default_of(&input, threads), Choice::of(&facts).tile);
+        let has =
+            |name, wanted: usize| assert_eq!(config.get(name).unwrap().to_string(), wanted.to_string(), "{config}");
+        has("m_s", tile.0 * facts.lanes);
+        has("n_s", tile.1);
+        assert_eq!(config.get("order").unwrap().to_string(), "vector", "{config}");
+    }
 }
