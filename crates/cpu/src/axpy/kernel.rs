@@ -123,10 +123,10 @@ impl Kernel for CpuAxpy {
         // They were of one of a matrix from memory: 700 x 1 x 8000 took 0.65. They were of one or two where columns of the matrix crowd few sets
         // of the first-level cache: 1025 x 2 x 1023 took 0.6 of the time, 512 x 1 x 3000 0.85, and 1000 x 2 x 1023 1.4.
         let crowds = is_about(es * if is_row(input) { input.ldb } else { input.lda }, PAGE / 2);
+        let is_half = is_half_line(vector);
         let is_faster = match across {
-            1 if is_half_line(vector) => matrix <= l2 || crowds || 2 * long * es > threads * PAGE || matrix > cached,
-            1 => matrix <= l2,
-            2 => is_half_line(vector) && crowds,
+            1 => matrix <= l2 || (is_half && (crowds || matrix > cached || 2 * long * es > threads * PAGE)),
+            2 => is_half && crowds,
             _ => false,
         };
         if long * es <= 2 * PAGE && !is_faster && reads_short_runs(threads, [long, across, input.k], es, l2) {

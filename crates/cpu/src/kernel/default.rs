@@ -94,8 +94,7 @@ impl Choice {
         // apart, takes more than a line, or than half a one past vectors of that: 192 x 192 x 192 nt in f64 took 0.83 of the time with a
         // copy, 220 0.87, 170 and 250 1.03.
         let most = if f.is_half() { LINE / 2 } else { LINE };
-        let evicts = f.thrashes_tlb(Axis::M) || f.crowds_across(Axis::M);
-        let pack_s = !f.is_near() || evicts || (!f.deep_b && tile.1 * f.es > most);
+        let pack_s = !f.is_near() || f.evicts_across(Axis::M) || (!f.deep_b && tile.1 * f.es > most);
         let tile = if pack_s { tile } else { f.side_by_side(Axis::M, tile) };
         let u = 3 * f.l1 / 8 / (tile.1 * f.es);
         Self {
@@ -227,7 +226,7 @@ impl Choice {
         let tile = f.side_by_side(axis, best_tile(f, v, s));
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
-        let pack_s = f.thrashes_tlb(axis) || f.crowds_across(axis);
+        let pack_s = f.evicts_across(axis);
         let common = Self { axis, tile, prefetch: 0, ..Self::large(f) };
         // A panel that is read along memory may be two thirds longer: that took less time than a second pass over C.
         let is_whole = !pack_s && f.deep_across(axis) && 3 * f.k <= 5 * common.u;

@@ -202,9 +202,14 @@ impl Facts {
     /// Whether steps of the operand across vectors of half a line lie about a multiple of a page apart, so that they fall into a few sets of the
     /// first-level cache, and are read often enough for a copy. On a Zen 3 200 x 1024 x 100 tt in f32 took 0.55 of the time with one,
     /// 200 x 512 x 100 in f64 0.69, 60 x 512 x 80 0.82. About half a page apart 200 x 511 x 100 in f32 took 0.91, but 192 x 511 x 69 1.18.
-    pub(super) fn crowds_across(&self, axis: Axis) -> bool {
+    fn crowds_across(&self, axis: Axis) -> bool {
         let is_crowded = self.halves_lines() && self.in_place && is_about(self.pitch_across(axis), PAGE);
         is_crowded && !self.deep_across(axis) && self.k >= EVICTING && self.passes(axis) >= OFTEN
+    }
+
+    /// Whether steps of the operand across vectors evict each other from a cache or a TLB, and are read often enough for a copy.
+    pub(super) fn evicts_across(&self, axis: Axis) -> bool {
+        self.thrashes_tlb(axis) || self.crowds_across(axis)
     }
 
     /// Whether the operand across vectors lies contiguous along k.
