@@ -94,7 +94,13 @@ impl Choice {
     fn read_nearby(self, f: &Facts, short: usize, ends_soon: bool) -> Self {
         let axis = self.axis;
         // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
-        let near = Self { pack_v: false, u: self.near_steps(f, short), v_block: 4096, k_s: 4, ..self };
+        let near = Self { pack_v: false, u: near_steps(axis, short), v_block: 4096, k_s: 4, ..self };
+        if f.halves_lines() && f.in_place && f.pitch_along(axis) >= PAGE {
+            // Each row is on a page of its own: of 16 side by side a processor fetches the next lines in time, of 32 it does not. On a Zen 3, random
+            // operands of 1 to 16 MB beside 2 to 18 rows took 0.58 to 0.93 of the time in the mean on one thread, and 0.64 to 0.82 on two, that
+            // they took in blocks of 32 steps, or of 128 where C is transposed; the larger they are, the less.
+            return Self { broadcast: true, u: 16, k_s: 8, prefetch: 0, ..near };
+        }
         let thrashes = f.thrashes_tlb(axis);
         if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
             // That cache takes about as long as memory: lines are prefetched, unless the few of the other side have to be copied for
@@ -110,6 +116,12 @@ impl Choice {
 
     /// A long operand that comes from memory, read from where it lies.
     fn read_from_afar(self, f: &Facts, short: usize, ends_soon: bool) -> Self {
+        let far = Self { pack_v: false, prefetch: 32, ..self };
+        if f.is_half() && f.in_place {
+            // C is read and written again for each block of steps. On a Zen 3, random operands of 17 to 70 MB took 0.74 to 0.89 of the time in the
+            // mean in blocks of 512 steps, on one thread and two, that they took in blocks of 32; complex ones took 0.86 to 1.08.
+            return Self { u: 512, k_s: 8, ..far };
+        }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
         // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors, and less where each step
         // begins elsewhere in a line, so that panels share lines.
@@ -122,11 +134,11 @@ impl Choice {
             64
         };
         let u = match self.axis {
-            Axis::N if short > 4 && ends_soon => self.near_steps(f, short).max(most),
+            Axis::N if short > 4 && ends_soon => near_steps(Axis::N, short).max(most),
             Axis::N if short > 4 => most,
             _ => 32,
         };
-        Self { pack_v: false, u, k_s: 2, prefetch: 32, ..self }
+        Self { u, k_s: 2, ..far }
     }
 
     /// A long operand that is used often enough for a copy, which the first tile of each panel makes on its way where a block is one panel.
@@ -147,20 +159,14 @@ impl Choice {
             _ => copied,
         }
     }
+}
 
-    /// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes. Where vectors are half a line and
-    /// each step is on a page of its own, fewer pay: 2 x 1699 x 2048 nt in f32 took 0.3 of the time in blocks of 16 steps, 16 x 1699 x 1024 0.65
-    /// in blocks of 32, while 10 x 357 x 1128, whose rows are shorter than a page, took 1.4 times as long. Of numbers of 8 bytes a line holds few
-    /// to be transposed, so that no more than four rows gain by it.
-    fn near_steps(&self, f: &Facts, short: usize) -> usize {
-        let are_apart = f.in_place && f.is_half() && f.pitch_b >= PAGE;
-        match self.axis {
-            Axis::N if are_apart && short <= 4 => 16,
-            Axis::N if are_apart && f.es == 4 => 32,
-            // C is transposed behind each block of them.
-            Axis::N => 128,
-            Axis::M if short > 2 * ROWS => 64,
-            Axis::M => 32,
-        }
+/// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes.
+fn near_steps(axis: Axis, short: usize) -> usize {
+    match axis {
+        // C is transposed behind each block of them.
+        Axis::N => 128,
+        Axis::M if short > 2 * ROWS => 64,
+        Axis::M => 32,
     }
 }

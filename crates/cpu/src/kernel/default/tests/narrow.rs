@@ -224,13 +224,28 @@ fn all_of_an_a_along_k_is_copied_at_once_for_few_steps() {
 
 #[test]
 fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
-    let steps = |vec_max, size, dtype| choice(vec_max, &product(size, dtype, Layout::Nt)).u;
-    assert_eq!([2, 4, 6, 16].map(|m| steps(32, (m, 1699, 1024), DType::F32)), [16, 16, 32, 32]);
-    assert_eq!([2, 6].map(|m| steps(32, (m, 1000, 1024), DType::F64)), [16, 128]);
+    let steps = |vec_max, (m, n, k), dtype, layout| {
+        let choice = choice(vec_max, &product((m, n, k), dtype, layout));
+        (choice.u, choice.k_s)
+    };
+    // Rows of B as they lie, and columns of A.
+    for (m, n, layout) in [(2, 1699, Layout::Nt), (16, 1699, Layout::Nt), (1699, 2, Layout::Nn), (1699, 16, Layout::Nt)]
+    {
+        assert_eq!(steps(32, (m, n, 1024), DType::F32, layout), (16, 8), "{m} x {n} {layout}");
+    }
+    for (n, dtype) in [(1000, DType::F64), (1000, DType::C32), (500, DType::C64)] {
+        assert_eq!([(6, n), (n, 6)].map(|(m, n)| steps(32, (m, n, 1024), dtype, Layout::Nt)), [(16, 8); 2], "{dtype}");
+    }
     // Of shorter rows the next step follows on the same page; vectors of a quarter of a line, and what is converted, were not measured.
-    assert_eq!(steps(32, (10, 357, 1128), DType::F32), 128);
-    assert_eq!(steps(16, (6, 1699, 1024), DType::F32), 128);
-    assert_ne!(steps(32, (6, 3398, 1024), DType::Bf16), 32);
+    assert_eq!(steps(32, (10, 357, 1128), DType::F32, Layout::Nt), (128, 4));
+    assert_eq!(steps(32, (600, 6, 3000), DType::F32, Layout::Nn), (32, 4));
+    assert_eq!(steps(16, (6, 1699, 1024), DType::F32, Layout::Nt), (128, 4));
+    assert_ne!(steps(32, (6, 3398, 1024), DType::Bf16, Layout::Nt).0, 16);
+    // From memory C takes longer than pages; complex elements were mixed.
+    for (m, n, layout) in [(6, 5000, Layout::Nt), (5000, 6, Layout::Nn)] {
+        assert_eq!(steps(32, (m, n, 2000), DType::F32, layout), (512, 8));
+        assert_eq!(steps(32, (m, n, 1000), DType::C32, layout).1, 2);
+    }
 }
 
 #[test]
