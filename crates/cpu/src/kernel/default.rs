@@ -249,7 +249,11 @@ impl Choice {
         let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, ..Self::large(f) };
         let is_far = f.m * f.n * f.out > f.l3.min(8 * f.l2 / f.parts);
         if is_far && axis == Axis::M && f.is_narrow() {
+            // Vectors of half a line read few steps of B in place sooner than copied: on a Zen 3 random products of up to 12 steps took 0.9 to 0.94
+            // of the time in the mean. Steps that crowd few sets take 1.1 to 1.2 times as long in place, from nine on.
             let large = Self::large(f);
+            let few = f.halves_lines() && f.in_place && f.k <= UNCOPIED_STEPS && !f.steps_of_b_crowd_l1();
+            let large = Self { pack_s: large.pack_s && !few, ..large };
             // With a panel of vectors that stays, each tile is in other columns of C, which takes some steps to hide: of complex elements
             // 3456 x 3456 x 32 nt took 0.95 of the time, 2787 x 1070 x 19 nt 1.2; of real ones 4096 x 4096 x 32 nt took 1.08 in f64.
             return if f.parts == 2 && f.k >= 24 { large.keeping_vectors(f) } else { large };
@@ -345,11 +349,11 @@ impl Choice {
     }
 
     /// A flat product [written around the caches](Facts::streams_narrow) by vectors of half a line: a tile fills two lines of each of two columns,
-    /// from a copy of A that stays while all of B goes past it. Steps of B that fall into few sets of the first-level cache are copied:
-    /// 1792 x 256 x 64 nt took 0.8 of the time.
+    /// from a copy of A that stays while all of B goes past it. Steps of B that fall into few sets of the first-level cache are copied
+    /// where more than two tiles of vectors read them: 1792 x 256 x 64 nt took 0.8 of the time, 64 x 8191 x 17 in f32 twice as long.
     fn whole_lines(self, f: &Facts) -> Self {
         let tile = (2 * LINE / (f.lanes * f.es), 2);
-        let pack_s = f.steps_of_b_crowd_l1();
+        let pack_s = f.steps_of_b_crowd_l1() && f.m > 2 * tile.0 * f.lanes;
         let v_block = 2 * tile.0 * f.lanes;
         Self { tile, pack_v: true, pack_s, broadcast: false, stream: true, v_block, k_s: 2, ..self }
     }
@@ -369,6 +373,9 @@ impl Choice {
         Self { stream: true, pack_s: self.pack_s || (!f.deep_b && f.passes(Axis::M) >= 2 * OFTEN), ..self }
     }
 }
+
+/// Steps up to which a flat product of a C in memory reads B in place, where vectors are half a line.
+const UNCOPIED_STEPS: usize = 12;
 
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);

@@ -87,19 +87,36 @@ impl Choice {
         if short > tiles * tile.1 || (lies_in_pages && copies_halves) {
             return plain.copied(f, short, shares_lines);
         }
-        if is_far { plain.read_from_afar(f, short, ends_soon) } else { plain.read_nearby(f, short, ends_soon) }
+        if !is_far {
+            return plain.read_nearby(f, short, ends_soon);
+        }
+        // After every 16 steps few rows of C are transposed in less time than more pages side by side take: of up to four rows in f32 and f64 that took
+        // 0.51 to 0.7 of the time in the mean on a Zen 3; complex ones were not measured.
+        let has_few_rows = f.is_half() && f.in_place && axis == Axis::N && short <= 4;
+        if has_few_rows { plain.by_pages() } else { plain.read_from_afar(f, short, ends_soon) }
+    }
+
+    /// A long operand of which each row or column is on pages of its own, on vectors of half a line: of 16 side by side a processor fetches the next
+    /// lines in time, of 32 it does not.
+    fn by_pages(self) -> Self {
+        Self { pack_v: false, broadcast: true, u: 16, v_block: 4096, k_s: 8, prefetch: 0, ..self }
     }
 
     /// A long operand that the last-level cache holds, read from where it lies.
     fn read_nearby(self, f: &Facts, short: usize, ends_soon: bool) -> Self {
         let axis = self.axis;
         // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each.
-        let near = Self { pack_v: false, u: near_steps(axis, short), v_block: 4096, k_s: 4, ..self };
+        // The longer a pass over C takes, the more steps are worth it: where vectors run along rows it is transposed.
+        let steps = match axis {
+            Axis::N => 128,
+            Axis::M if short > 2 * ROWS => 64,
+            Axis::M => 32,
+        };
+        let near = Self { pack_v: false, u: steps, v_block: 4096, k_s: 4, ..self };
         if f.halves_lines() && f.in_place && f.pitch_along(axis) >= PAGE {
-            // Each row is on a page of its own: of 16 side by side a processor fetches the next lines in time, of 32 it does not. On a Zen 3, random
-            // operands of 1 to 16 MB beside 2 to 18 rows took 0.58 to 0.93 of the time in the mean on one thread, and 0.64 to 0.82 on two, that
-            // they took in blocks of 32 steps, or of 128 where C is transposed; the larger they are, the less.
-            return Self { broadcast: true, u: 16, k_s: 8, prefetch: 0, ..near };
+            // On a Zen 3 random operands of 1 to 16 MB beside 2 to 18 rows or columns took 0.58 to 0.93 of the time in the mean on one thread,
+            // and 0.64 to 0.82 on two, that they took by more steps. The larger the operand, the larger the gain.
+            return near.by_pages();
         }
         let thrashes = f.thrashes_tlb(axis);
         if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
@@ -118,8 +135,8 @@ impl Choice {
     fn read_from_afar(self, f: &Facts, short: usize, ends_soon: bool) -> Self {
         let far = Self { pack_v: false, prefetch: 32, ..self };
         if f.is_half() && f.in_place {
-            // C is read and written again for each block of steps. On a Zen 3, random operands of 17 to 70 MB took 0.74 to 0.89 of the time in the
-            // mean in blocks of 512 steps, on one thread and two, that they took in blocks of 32; complex ones took 0.86 to 1.08.
+            // C is read and written again for each block of steps. On a Zen 3 random operands of 17 to 70 MB took 0.74 to 0.89 of the time in the
+            // mean that blocks of 32 unrolled by two took along columns, and of 512 along rows, on one thread and two. Complex ones were mixed.
             return Self { u: 512, k_s: 8, ..far };
         }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
@@ -134,7 +151,7 @@ impl Choice {
             64
         };
         let u = match self.axis {
-            Axis::N if short > 4 && ends_soon => near_steps(Axis::N, short).max(most),
+            Axis::N if short > 4 && ends_soon => 128,
             Axis::N if short > 4 => most,
             _ => 32,
         };
@@ -158,15 +175,5 @@ impl Choice {
             _ if shares_lines => Self { u: 32 * f.es, v_block: 8 * LINE / f.es, k_s: 8, prefetch: 0, ..copied },
             _ => copied,
         }
-    }
-}
-
-/// Steps of k that are read side by side from a last-level cache: the more, the more a pass over C takes.
-fn near_steps(axis: Axis, short: usize) -> usize {
-    match axis {
-        // C is transposed behind each block of them.
-        Axis::N => 128,
-        Axis::M if short > 2 * ROWS => 64,
-        Axis::M => 32,
     }
 }

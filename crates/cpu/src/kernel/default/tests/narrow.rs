@@ -240,12 +240,31 @@ fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
     assert_eq!(steps(32, (10, 357, 1128), DType::F32, Layout::Nt), (128, 4));
     assert_eq!(steps(32, (600, 6, 3000), DType::F32, Layout::Nn), (32, 4));
     assert_eq!(steps(16, (6, 1699, 1024), DType::F32, Layout::Nt), (128, 4));
-    assert_ne!(steps(32, (6, 3398, 1024), DType::Bf16, Layout::Nt).0, 16);
-    // From memory C takes longer than pages; complex elements were mixed.
-    for (m, n, layout) in [(6, 5000, Layout::Nt), (5000, 6, Layout::Nn)] {
+    assert_eq!(steps(32, (6, 3398, 1024), DType::Bf16, Layout::Nt), (128, 4));
+    // From memory C takes longer than pages; of complex elements that was mixed.
+    for (m, n, layout, before) in [(6, 5000, Layout::Nt, 512), (5000, 6, Layout::Nn, 32)] {
         assert_eq!(steps(32, (m, n, 2000), DType::F32, layout), (512, 8));
-        assert_eq!(steps(32, (m, n, 1000), DType::C32, layout).1, 2);
+        assert_eq!(steps(32, (m, n, 1000), DType::C32, layout), (before, 2));
+        assert_eq!(steps(16, (m, n, 2000), DType::F32, layout), (before, 2));
     }
+    // Up to four rows are transposed in little time, columns are not transposed.
+    assert_eq!([4, 5].map(|m| steps(32, (m, 5000, 2000), DType::F32, Layout::Nt)), [(16, 8), (512, 8)]);
+    assert_eq!(steps(32, (5000, 4, 2000), DType::F32, Layout::Nn), (512, 8));
+    let few = choice(32, &product((6, 1699, 1024), DType::F32, Layout::Nt));
+    assert_eq!((few.broadcast, few.prefetch, few.pack_v), (true, 0, false));
+}
+
+#[test]
+fn a_copy_of_b_pays_for_some_steps_and_some_tiles() {
+    let copies = |vec_max, size, dtype| choice(vec_max, &product(size, dtype, Layout::Nt)).pack_s;
+    // Of a C in memory.
+    assert_eq!([12, 13].map(|k| copies(32, (2000, 9000, k), DType::F32)), [false, true]);
+    assert_eq!([12, 13].map(|k| copies(32, (2000, 9000, k), DType::C32)), [false, true]);
+    assert!(copies(16, (2000, 9000, 12), DType::F32) && copies(32, (2000, 9000, 12), DType::Bf16));
+    // Of steps that crowd few sets of the cache, where they are more than its ways; and beside two tiles of vectors and more.
+    assert_eq!([8, 9].map(|k| copies(32, (2000, 8192, k), DType::F32)), [false, true]);
+    let crowded = [(64, 8192, 17), (96, 8192, 17), (96, 8000, 17)];
+    assert_eq!(crowded.map(|size| copies(32, size, DType::F32)), [false, true, false]);
 }
 
 #[test]
