@@ -8,6 +8,7 @@
 //! *flat* one is bounded by the writing of C, and a *medium* one lies in the caches as it is, mostly.
 
 mod facts;
+mod flat;
 mod skinny;
 mod threads;
 mod tiles;
@@ -15,10 +16,9 @@ mod wanted;
 
 use crate::LINE;
 use crate::config::Axis;
-use crate::sets::PAGE;
-use facts::{Facts, Family, OFTEN, SHORT, STREAMS};
+use facts::{Facts, Family, SHORT};
 use threads::Threads;
-use tiles::{best_tile, sets};
+use tiles::{TALL, best_tile, sets};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::GemmInput;
@@ -161,6 +161,12 @@ impl Choice {
         let deep = Self { broadcast: false, u, v_block, prefetch, ..common };
         let is_whole = (v_block * f.es).is_multiple_of(LINE) && f.pitch_along(axis).is_multiple_of(LINE);
         let shares_lines = !pack_v && v > v_block && !is_whole;
+        if !pack_v && !is_woven && f.fills_tall_tile(axis) {
+            // On a Zen 3 random products of 25 to 31 rows in f32, and of 13 to 15 in f64, took 0.73 to 0.83 of the time in the mean where the other
+            // operand lies along k, 0.78 to 0.92 beside few columns; of 32 and 16 rows 0.83 to 0.9.
+            let v_block = TALL.0 * f.lanes;
+            return Self { tile: TALL, broadcast: false, u: 256, v_block, k_s: 8, prefetch: 0, ..common };
+        }
         if f.is_narrow() && !pack_v && f.is_deep_by_steps(axis, tile, shares_lines) {
             return deep.step_by_step(f, v, s);
         }
@@ -238,144 +244,7 @@ impl Choice {
         }
         medium
     }
-
-    /// C is written once: column by column unless there are few steps and it stays near, and around the caches where it does not fit them
-    /// (see [`Self::around_caches`] for a slow one) and [whole lines of it are only written](Facts::writes_lines): halves of lines, in columns
-    /// that lie pages apart, leave a processor's buffers before the other half comes. Where the widest vectors are half a line, [whole lines of
-    /// a C in the last-level cache](Facts::streams_narrow) are written so, and a C beyond it by the loops of a large product, or [past few
-    /// vectors](Self::past_few_vectors).
-    fn flat(f: &Facts) -> Self {
-        let axis = f.cheaper_axis();
-        let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, ..Self::large(f) };
-        let is_far = f.m * f.n * f.out > f.l3.min(8 * f.l2 / f.parts);
-        if is_far && axis == Axis::M && f.is_narrow() {
-            // Vectors of half a line read few steps of B in place sooner than copied: on a Zen 3 random products of up to 12 steps took 0.9 to 0.94
-            // of the time in the mean. Steps that crowd few sets take 1.1 to 1.2 times as long in place, from nine on.
-            let large = Self::large(f);
-            let few = f.halves_lines() && f.in_place && f.k <= UNCOPIED_STEPS && !f.steps_of_b_crowd_l1();
-            let large = Self { pack_s: large.pack_s && !few, ..large };
-            // With a panel of vectors that stays, each tile is in other columns of C, which takes some steps to hide: of complex elements
-            // 3456 x 3456 x 32 nt took 0.95 of the time, 2787 x 1070 x 19 nt 1.2; of real ones 4096 x 4096 x 32 nt took 1.08 in f64.
-            return if f.parts == 2 && f.k >= 24 { large.keeping_vectors(f) } else { large };
-        }
-        if is_far && f.writes_lines(axis) {
-            let (tile, v_block) = ((2, if f.parts == 1 { 7 } else { 6 }), 2 * f.lanes);
-            return Self { tile, pack_s: true, stream: true, broadcast: false, v_block, s_block: 1024, ..common };
-        }
-        if f.streams_narrow(axis) {
-            return common.whole_lines(f);
-        }
-        if f.copies_narrow(axis) {
-            let tile = (4, 3);
-            let (v_block, pack_s) = (tile.0 * f.lanes, f.steps_of_b_crowd_l1());
-            return Self { tile, pack_v: true, pack_s, broadcast: false, v_block, ..common };
-        }
-        common.by_columns(f)
-    }
-
-    /// Columns go past few vectors of half a line, rather than those past each few columns: a loop of a few short tiles takes most of its time to
-    /// begin and end. Real numbers take tiles of four vectors, of three along rows of C, unless those are more than an eighth more vectors.
-    ///
-    /// On a Zen 3, of up to 16 vectors 63 x 725 x 32 nn took 0.7 of the time in f32 and 59 x 3392 x 3 0.4, 31 x 725 x 32 in f64 0.7,
-    /// 25 x 1649 x 1 in c32 0.25 and 27 x 10079 x 4 tn in c64 0.5. Of 17 to 32 vectors and a C of up to 4 MB 230 x 3912 x 6 nt took 0.73 in f32, and
-    /// 103 x 4046 x 10 in c32 0.62. Of more vectors and a larger C 369 x 22195 x 8 in f32 took 1.5 times as long, and of few columns for each of
-    /// two threads 147 x 360 x 5 1.8 times.
-    fn past_few_vectors(self, f: &Facts) -> Self {
-        let (v, s) = f.sides(self.axis);
-        let most = if f.m * f.n * f.out > 8 * f.l2 { 16 } else { 32 };
-        let is_long = s >= 2 * f.threads * v;
-        if !(f.halves_lines() && f.in_place && self.broadcast && v <= most * f.lanes && is_long) {
-            return self;
-        }
-        // Tiles of three columns would be transposed by twos and ones.
-        let wide = if self.axis == Axis::M { (4, 3) } else { (3, 4) };
-        let vectors = |tile: (usize, usize)| v.div_ceil(tile.0 * f.lanes) * tile.0;
-        let is_wide = f.parts == 1 && 8 * vectors(wide) <= 9 * vectors(self.tile);
-        let tile = if is_wide { wide } else { self.tile };
-        // Few steps of B are read too seldom for a copy: 60 x 30000 x 3 nn in f32 took 0.5 of the time in place, 64 x 40000 x 20 tn 0.76,
-        // 50 x 20000 x 60 nt in f64 1.7 times as long.
-        let is_copied = self.pack_s && f.k > 40;
-        let prefetch = if is_copied { self.prefetch } else { 0 };
-        Self { tile, broadcast: false, pack_s: is_copied, s_block: 4096, prefetch, ..self }
-    }
-
-    /// A flat product that is neither written as whole lines nor past a copy of some rows of A: a tile after the other down some columns, or all
-    /// columns of a few vectors.
-    fn by_columns(self, f: &Facts) -> Self {
-        let (axis, (v, s)) = (self.axis, f.sides(self.axis));
-        let pack_v = !f.is_loaded(axis);
-        let common = Self { pack_v, pack_s: f.thrashes_tlb(axis), k_s: 4, ..self }.around_caches(f);
-        // Few columns at once, where all that is done is to write them.
-        let only_writes = f.k < 16 && axis == Axis::M && v > f.lanes;
-        let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
-        let tile = match (only_writes, f.copies_all(axis)) {
-            (_, true) if f.writes_four_columns() => (2, 4),
-            (true, _) => few_columns,
-            (false, _) => best_tile(f, v, s),
-        };
-        if v <= 2 * tile.0 * f.lanes {
-            // What so many tiles read is copied, so that no vector lies in two lines or is masked.
-            let pack_v = pack_v || (s >= OFTEN * tile.1 && f.registers() > 16);
-            return Self { tile, pack_v, broadcast: false, v_block: ALL, ..common };
-        }
-        if only_writes {
-            return Self { tile, ..common }.written_only(f);
-        }
-        let flat = Self { tile, v_block: f.flat_block(axis, tile, pack_v), ..common };
-        if !pack_v && f.outruns_prefetch(axis, tile) {
-            return Self { u: STREAMS, stream: false, pack_s: f.thrashes_tlb(axis), ..flat };
-        }
-        flat
-    }
-
-    /// So few steps that all there is to do is to write C, along whose columns vectors run, and that it matters how many tiles follow each other:
-    /// a panel of vectors stays past many columns, unless these are written from end to end. Where memory is slow, that pays for some steps of short columns that stay in the
-    /// second-level cache: of 140 to 300 rows in f32 it took 0.69 to 0.97 of the time, of 1001 rows, or of 200 in f64 beyond that cache, up to
-    /// twice as long.
-    fn written_only(self, f: &Facts) -> Self {
-        let (v, bytes) = (f.m, f.m * f.n * f.out);
-        // What vectors are loaded from stays in the first-level cache while some columns are written.
-        let v_block = if f.copies_all(self.axis) { ALL } else { (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes) };
-        let stays = 4 * bytes / f.threads <= 5 * f.l2;
-        let ends_soon = v * f.out <= 3 * PAGE / 8 && f.k >= 6 && stays;
-        let waits = f.waits_for_l3() && !ends_soon;
-        let broadcast = f.is_narrow() || waits || f.columns_share_a_set() || 4 * bytes > f.l3;
-        let s_block = match broadcast {
-            false => 1024,
-            true if v > v_block => 64,
-            true => 512,
-        };
-        Self { v_block, s_block, broadcast, ..self }
-    }
-
-    /// A flat product [written around the caches](Facts::streams_narrow) by vectors of half a line: a tile fills two lines of each of two columns,
-    /// from a copy of A that stays while all of B goes past it. Steps of B that fall into few sets of the first-level cache are copied
-    /// where more than two tiles of vectors read them: 1792 x 256 x 64 nt took 0.8 of the time, 64 x 8191 x 17 in f32 twice as long.
-    fn whole_lines(self, f: &Facts) -> Self {
-        let tile = (2 * LINE / (f.lanes * f.es), 2);
-        let pack_s = f.steps_of_b_crowd_l1() && f.m > 2 * tile.0 * f.lanes;
-        let v_block = 2 * tile.0 * f.lanes;
-        Self { tile, pack_v: true, pack_s, broadcast: false, stream: true, v_block, k_s: 2, ..self }
-    }
-
-    /// A flat product that takes more than the second-level cache, where the next one is as slow as memory: non-temporal stores of C leave
-    /// the second-level cache to what is multiplied. That pays from some steps of k on where vectors are copied anyway, or where C is wide and
-    /// so is written from its beginning to its end; in a tall C each tile goes on elsewhere, which takes more steps to hide. Steps count by
-    /// their bytes: elements of twice the size fill C with half the multiply-adds of a vector.
-    fn around_caches(self, f: &Facts) -> Self {
-        let (v, s) = f.sides(self.axis);
-        let is_worth_it = f.k * f.es >= if self.pack_v || v <= s { 96 } else { 256 };
-        let is_written = f.in_place && f.writes_lines(self.axis);
-        if !(is_written && is_worth_it && f.waits_for_l3() && 4 * f.bytes() / f.threads > 5 * f.l2) {
-            return self;
-        }
-        // The lines that C no longer takes hold a copy of B, which has to be read more often than one that thrashes the TLB.
-        Self { stream: true, pack_s: self.pack_s || (!f.deep_b && f.passes(Axis::M) >= 2 * OFTEN), ..self }
-    }
 }
-
-/// Steps up to which a flat product of a C in memory reads B in place, where vectors are half a line.
-const UNCOPIED_STEPS: usize = 12;
 
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);

@@ -126,7 +126,9 @@ impl Kernel for CpuSmall {
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
         let elements = input.m.saturating_mul(input.n);
         let written = elements.saturating_mul(input.types.output.size());
-        let shared = elements.saturating_mul(steps_of_work(input.k, written, l1.unwrap_or(usize::MAX)));
+        let steps =
+            steps_of_work(input.k, written, l1.unwrap_or(usize::MAX)).saturating_mul(input.dtype().size().div_ceil(4));
+        let shared = elements.saturating_mul(steps);
         if !(alone || !is_single || shared <= THREADED) {
             return 0.0;
         }

@@ -1,7 +1,6 @@
 //! What a choice depends on, and the family of a product.
 
-use super::ALL;
-use super::tiles::{best_tile, tile_cycles};
+use super::tiles::{TALL, best_tile, tile_cycles};
 use crate::LINE;
 use crate::blueprint::FAR_BYTES;
 use crate::config::Axis;
@@ -38,7 +37,7 @@ pub(super) struct Facts {
     pub(super) writes_only: bool,
     pub(super) aligned: bool,
     /// Whether columns of C begin with a line.
-    columns_are_lines: bool,
+    pub(super) columns_are_lines: bool,
     /// Bytes from a row or column of A to the next, of B, and from a column of C to the next.
     pub(super) pitch_a: usize,
     pub(super) pitch_b: usize,
@@ -261,6 +260,15 @@ impl Facts {
         is_worth_it && !self.deep_across(axis)
     }
 
+    /// Whether the vectors of a deep product, which are loaded where they lie, are a [tall tile](TALL) or nearly so, past another side that is read
+    /// along k, or that is less than two lines.
+    pub(super) fn fills_tall_tile(&self, axis: Axis) -> bool {
+        let (v, s) = self.sides(axis);
+        let (most, is_narrow) = (TALL.0 * self.lanes, 2 * s * self.es <= 3 * LINE && v < TALL.0 * self.lanes);
+        let fits = v > most - self.lanes && v <= most;
+        self.is_half() && self.in_place && fits && (self.deep_across(axis) || is_narrow)
+    }
+
     /// Whether a product leaves the second-level caches and its steps across vectors are more than a line.
     pub(super) fn is_far_across(&self, axis: Axis) -> bool {
         self.bytes() > self.threads * self.l2 && self.sides(axis).1 * self.es > LINE
@@ -278,79 +286,6 @@ impl Facts {
         let tiles = |(vecs, across): (usize, usize)| v.div_ceil(vecs * self.lanes) * s.div_ceil(across);
         let is_long = if self.parts == 2 { v > 2 * self.lanes } else { s > self.few() };
         self.in_place && self.halves_lines() && is_long && 10 * tiles((3, 4 / self.parts)) <= 11 * tiles(tile)
-    }
-
-    /// Elements along vectors of a block of a flat product. A copy that few tiles read stays in the first-level cache beside what it is made
-    /// from. Vectors that are read for each of several tiles across come from far once, a block at a time; what comes from the second-level
-    /// cache is read again, rather than columns of C written in parts.
-    pub(super) fn flat_block(&self, axis: Axis, tile: (usize, usize), pack_v: bool) -> usize {
-        let ((v, s), step) = (self.sides(axis), self.k * self.es);
-        let least = tile.0 * self.lanes;
-        if self.copies_all(axis) && s > 2 * tile.1 {
-            return ALL;
-        }
-        if pack_v {
-            return if s <= 2 * tile.1 { (self.l1 / 3 / step).max(least).min(256) } else { 256 };
-        }
-        // Columns of C lie along vectors of the one axis, and across those of the other.
-        let is_far = v * step / self.threads > if axis == Axis::M { self.l2 / 2 } else { self.l2 / 4 };
-        if s > tile.1 && is_far && !self.is_narrow() { (self.l2 / 32 / step).max(least) } else { ALL }
-    }
-
-    /// Whether vectors of a flat product come from beyond the second-level cache, from more places at once than a processor foresees, each step
-    /// of k from another page. Half of the steps at a time are faster then, although C is written twice: 9 x 6000 x 60 nt in f64 took
-    /// 0.6 of the time on an Intel Xeon. Not where vectors run along rows and are read for several tiles, a block at a time.
-    pub(super) fn outruns_prefetch(&self, axis: Axis, tile: (usize, usize)) -> bool {
-        let ((v, s), pitch) = (self.sides(axis), self.pitch_along(axis));
-        let is_far = v * self.k * self.es > self.l2 * self.threads;
-        let takes_turns = axis == Axis::N && s > tile.1;
-        2 * self.k >= 3 * STREAMS && pitch >= PAGE && is_far && !takes_turns && self.waits_for_l3()
-    }
-
-    /// Whether a flat product on vectors of half a line leaves the second-level cache and writes columns of whole lines: around the caches,
-    /// 896 x 896 x 32 took 0.85 of the time in f32, 448 x 448 x 64 in f64 too. It took longer where columns of C share a set of the first-level
-    /// cache, and where a copy of A is read for few columns. Tiles of two lines that do not divide a column become smaller and share lines with
-    /// their neighbours, which takes longer unless the column is long.
-    pub(super) fn streams_narrow(&self, axis: Axis) -> bool {
-        let is_far = 4 * self.bytes() / self.threads > 5 * self.l2;
-        let column = self.m * self.out;
-        let is_whole = self.columns_are_lines && (column.is_multiple_of(2 * LINE) || column >= 16 * LINE);
-        let is_written = self.in_place && self.writes_lines(axis) && is_whole && !self.columns_share_a_set();
-        let is_worth_it = self.k >= 16 && self.n >= SHORT / 2;
-        self.is_half() && is_far && is_written && is_worth_it
-    }
-
-    /// Whether all of B goes past a copy of some vectors of A in a flat product, where vectors are half a line: tiles in place would read parts
-    /// of lines, or lines that evict each other from the first-level cache. 1024 x 80 x 64 took 0.6 of the time, 3000 x 80 x 40 0.75,
-    /// 300 x 200 x 64 0.87; 1000 x 20 x 64 and 1500 x 40 x 16 took longer, and so did 4096 x 16 x 16, and 1377 x 81 x 32 on two threads.
-    pub(super) fn copies_narrow(&self, axis: Axis) -> bool {
-        let is_flat = axis == Axis::M && self.in_place && self.is_half();
-        let evicts = !self.deep_a && self.k > side_by_side(self.pitch_a, self.l1);
-        // What is copied in any case pays sooner.
-        let columns = if self.deep_a { 30 } else { 48 * self.threads };
-        let pays = match evicts {
-            true => self.k >= 16 && self.n >= OFTEN && self.n * self.k >= 512,
-            false => self.k >= 24 && self.n >= columns,
-        };
-        is_flat && self.m > 8 * self.lanes && pays
-    }
-
-    /// Whether all of an A that lies along k is copied at once for a flat product, where vectors are half a line. In blocks of rows that stay in
-    /// the first-level cache each column of C would be written in as many parts: 1000 x 200 x 14 tt took 0.75 of the time, 2049 x 96 x 16 0.87,
-    /// 6000 x 50 x 10 in f64 0.81.
-    pub(super) fn copies_all(&self, axis: Axis) -> bool {
-        self.is_half() && self.in_place && axis == Axis::M && self.deep_a && self.n > OFTEN
-    }
-
-    /// Whether tiles of four columns write such a C faster than those of six, which leave a processor more columns to follow: not of few steps, for
-    /// which vectors of A are loaded too often, nor of short columns, nor of many steps where two threads read A.
-    pub(super) fn writes_four_columns(&self) -> bool {
-        self.m > 256 && (8..if self.threads == 1 { 24 } else { 16 }).contains(&self.k)
-    }
-
-    /// Whether steps of B, which lie apart, are more than [the first-level cache holds](side_by_side) a line of each.
-    pub(super) fn steps_of_b_crowd_l1(&self) -> bool {
-        !self.deep_b && self.k > side_by_side(self.pitch_b, self.l1)
     }
 
     /// Elements along vectors of a block of so many steps that fills half of the second-level cache.
