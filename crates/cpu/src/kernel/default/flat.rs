@@ -58,7 +58,9 @@ impl Choice {
     /// begin and end. Real numbers take tiles of four vectors, of three along rows of C, unless those are more than an eighth more vectors.
     pub(super) fn past_few_vectors(self, f: &Facts) -> Self {
         let (v, _) = f.sides(self.axis);
-        if !(self.broadcast && f.goes_past_vectors(self.axis)) {
+        // Tiles of two vectors already go past all columns, of so few.
+        let is_tile = self.axis == Axis::M && v <= TALL.0 * f.lanes && !self.stream;
+        if !((self.broadcast || is_tile) && f.goes_past_vectors(self.axis)) {
             return self;
         }
         // Tiles of three columns would be transposed by twos and ones.
@@ -66,6 +68,7 @@ impl Choice {
         let vectors = |tile: (usize, usize)| v.div_ceil(tile.0 * f.lanes) * tile.0;
         let is_wide = 8 * vectors(wide) <= 9 * vectors(self.tile);
         let tile = match f.parts {
+            1 if v.div_ceil(f.lanes) == THREE.0 => THREE,
             1 if is_wide => wide,
             1 if vectors(THREE) < vectors(self.tile) => THREE,
             _ => self.tile,
@@ -85,7 +88,11 @@ impl Choice {
         let common = Self { pack_v, pack_s: f.thrashes_tlb(axis), k_s: 4, ..self }.around_caches(f);
         // Few columns at once, where all that is done is to write them.
         let only_writes = f.k < 16 && axis == Axis::M && v > f.lanes;
-        let few_columns = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
+        let few_columns = match f.registers() > 16 {
+            true => (4, 6 / f.parts),
+            false if f.is_half() && s <= TALL.1 => best_tile(f, v, s),
+            false => (2, 6 / f.parts),
+        };
         let tile = match (only_writes, f.copies_all(axis)) {
             (_, true) if f.writes_four_columns() => (2, 4),
             (true, _) => few_columns,
@@ -174,7 +181,10 @@ impl Facts {
             (false, _) if bytes <= 8 * self.l2 => (160, self.n >= self.threads * self.m),
             (false, _) => (if bytes <= 16 * self.l2 { 40 } else { 16 }, self.n >= self.threads * self.m),
         };
-        self.is_half() && self.m > 16 * self.lanes && self.m <= vectors * self.lanes && is_long
+        // Of so few steps the next columns are written before a store that waits for its set is done: 1000 x 900 x 2 with ldc 1024 took 1.5 times as
+        // long, of five steps 0.9.
+        let waits = self.k < 5 && self.columns_share_a_set();
+        self.is_half() && self.m > 16 * self.lanes && self.m <= vectors * self.lanes && is_long && !waits
     }
 
     /// Whether an A that lies along k is copied, although vectors along rows of C need no copy: on one thread of a Zen 3 33 to 48 rows took as long
