@@ -179,6 +179,9 @@ mod tests {
             [suits(1, 64, 64), suits(8, 64, 64), suits(8, 128, 128), suits(8, 12, 192)],
             [1.0, 1.0, 0.0, BEFORE_DOT]
         );
+        // A number of 8 bytes takes as long as two of 4.
+        let double = |m| CpuSmall::new().suits(&device(32, 2), &GemmInput::new(m, m, m, DType::F64, Layout::Nn));
+        assert_eq!([double(48), double(56)], [1.0, 0.0]);
         // Where rows lie along the result there are no sums of lanes to be spared.
         assert_eq!(leading(32, [3000, 1, 7], Layout::Nn), "axpy");
     }

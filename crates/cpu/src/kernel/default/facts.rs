@@ -402,9 +402,6 @@ pub(super) enum Family {
     Flat,
 }
 
-/// Places in memory from which a processor fetches ahead at a time, about.
-pub(super) const STREAMS: usize = 32;
-
 /// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
 pub(super) const ROWS: usize = 12;
 

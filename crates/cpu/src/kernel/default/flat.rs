@@ -1,6 +1,6 @@
 //! Flat products: few steps of k, so that most of what there is to do is to write C.
 
-use super::facts::{Facts, OFTEN, SHORT, STREAMS};
+use super::facts::{Facts, OFTEN, SHORT};
 use super::tiles::{TALL, best_tile};
 use super::{ALL, Choice};
 use crate::LINE;
@@ -9,6 +9,9 @@ use crate::sets::{PAGE, side_by_side};
 
 /// A tile of three vectors of half a line.
 const THREE: (usize, usize) = (3, 4);
+
+/// Places in memory from which a processor fetches ahead at a time, about.
+pub(super) const STREAMS: usize = 32;
 
 /// Steps up to which a flat product of a C in memory reads B in place, where vectors are half a line.
 const UNCOPIED_STEPS: usize = 12;
@@ -231,7 +234,7 @@ impl Facts {
     /// 896 x 896 x 32 took 0.85 of the time in f32, 448 x 448 x 64 in f64 too. It took longer where columns of C share a set of the first-level
     /// cache, and where a copy of A is read for few columns. Tiles of two lines that do not divide a column become smaller and share lines with
     /// their neighbours, which takes longer unless the column is long.
-    fn streams_narrow(&self, axis: Axis) -> bool {
+    pub(super) fn streams_narrow(&self, axis: Axis) -> bool {
         let is_far = 4 * self.bytes() / self.threads > 5 * self.l2;
         let column = self.m * self.out;
         let is_whole = self.columns_are_lines && (column.is_multiple_of(2 * LINE) || column >= 16 * LINE);
@@ -243,7 +246,7 @@ impl Facts {
     /// Whether all of B goes past a copy of some vectors of A in a flat product, where vectors are half a line: tiles in place would read parts
     /// of lines, or lines that evict each other from the first-level cache. 1024 x 80 x 64 took 0.6 of the time, 3000 x 80 x 40 0.75,
     /// 300 x 200 x 64 0.87; 1000 x 20 x 64 and 1500 x 40 x 16 took longer, and so did 4096 x 16 x 16, and 1377 x 81 x 32 on two threads.
-    fn copies_narrow(&self, axis: Axis) -> bool {
+    pub(super) fn copies_narrow(&self, axis: Axis) -> bool {
         let is_flat = axis == Axis::M && self.in_place && self.is_half();
         let evicts = !self.deep_a && self.k > side_by_side(self.pitch_a, self.l1);
         // What is copied in any case pays sooner.
@@ -258,7 +261,7 @@ impl Facts {
     /// Whether all of an A that lies along k is copied at once for a flat product, where vectors are half a line. In blocks of rows that stay in
     /// the first-level cache each column of C would be written in as many parts: 1000 x 200 x 14 tt took 0.75 of the time, 2049 x 96 x 16 0.87,
     /// 6000 x 50 x 10 in f64 0.81.
-    fn copies_all(&self, axis: Axis) -> bool {
+    pub(super) fn copies_all(&self, axis: Axis) -> bool {
         self.is_half() && self.in_place && axis == Axis::M && self.deep_a && self.n > OFTEN
     }
 

@@ -204,14 +204,14 @@ fn all_of_an_a_along_k_is_copied_at_once_for_few_steps() {
         (choice.v_block, choice.tile)
     };
     let single = |size| blocks(32, size, DType::F32, 1);
-    assert_eq!([single((1000, 200, 14)), single((700, 1000, 16))], [(ALL, (2, 4)); 2]);
+    assert_eq!([single((1000, 200, 14)), single((700, 300, 16))], [(ALL, (2, 4)); 2]);
     let config = default_of(&product((1000, 200, 14), DType::F32, Layout::Tn), 1);
     assert_eq!(
         ["m_s", "n_s", "m_l"].map(|name| config.get(name).and_then(|value| value.as_int())),
         [16, 4, 1024].map(Some)
     );
     // Few steps, short columns, and two threads that read A.
-    assert_eq!([single((1000, 200, 4)), single((250, 200, 14))], [(ALL, (2, 6)); 2]);
+    assert_eq!([single((1000, 200, 4)), single((250, 120, 14))], [(ALL, (2, 6)); 2]);
     let shared = [14, 16].map(|k| blocks(32, (1000, 200, k), DType::F32, 2));
     assert_eq!(shared.map(|(v_block, tile)| (v_block, tile == (2, 4))), [(ALL, true), (ALL, false)]);
     // Few columns, what is converted, and vectors of a line or a quarter of one.
@@ -395,7 +395,7 @@ fn columns_of_a_flat_product_go_past_few_vectors() {
     assert_eq!(on_one((27, 10_079, 4), DType::C64, Layout::Tn), Some((2, 3)));
     assert_eq!(on_one((230, 3912, 6), DType::F32, Layout::Nt), Some((4, 3)));
     // Many vectors, many of a C in memory, few columns, and numbers that are widened.
-    let many = [((300, 3000, 6), DType::F32), ((184, 15_476, 14), DType::F32), ((101, 185, 2), DType::F32)];
+    let many = [((1400, 3000, 6), DType::F32), ((184, 15_476, 14), DType::F32), ((101, 185, 2), DType::F32)];
     assert_eq!(many.map(|(size, dtype)| on_one(size, dtype, Layout::Nt)), [None; 3]);
     assert_eq!(on_one((200, 3000, 32), DType::Bf16, Layout::Nt), None);
     // Few columns for each thread, and vectors of a quarter of a line and of a line.
