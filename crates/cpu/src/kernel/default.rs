@@ -196,7 +196,21 @@ impl Choice {
             // Both operands are read step by step, some lines of each at a time.
             return Self { tile: WIDE_COMPLEX, broadcast: false, u: 64, v_block: 64, k_s: 8, prefetch, ..common };
         }
-        deep
+        deep.running_ahead(f)
+    }
+
+    /// A deep product of which one operand lies along k, where vectors are half a line: a processor runs ahead in its rows, so that steps of what the
+    /// last-level cache holds are not asked for. On a Zen 3 random products of 600 to 6000 steps took 0.9 to 0.96 of the time in the mean. Where both
+    /// lie so, more steps are copied at a time: 0.83 to 0.9.
+    fn running_ahead(self, f: &Facts) -> Self {
+        if !(f.is_half() && f.in_place && f.deep_across(self.axis) && self.prefetch > 0) {
+            return self;
+        }
+        if self.pack_v {
+            return Self { u: 512, k_s: 8, prefetch: 0, ..self };
+        }
+        let prefetch = if f.bytes() <= 16 * f.l2 { 0 } else { self.prefetch };
+        Self { k_s: 8, prefetch, ..self }
     }
 
     /// Both operands of a deep product are [read step by step](Facts::is_deep_by_steps): few enough steps at a time that lines of the one are

@@ -57,6 +57,21 @@ fn vectors_of_a_deep_product_that_fill_a_tall_tile_stay_past_the_other_side() {
 }
 
 #[test]
+fn a_processor_runs_ahead_in_rows_of_a_deep_product() {
+    let steps = |size, layout| {
+        let choice = choice(size, DType::F32, layout);
+        (choice.pack_v, choice.u == 512, choice.k_s, choice.prefetch)
+    };
+    // Of what the last-level cache holds, of memory, and of rows of both operands.
+    assert_eq!(steps((48, 90, 3000), Layout::Nn), (false, false, 8, 0));
+    assert_eq!(steps((64, 96, 20_000), Layout::Nn), (false, false, 8, 32));
+    assert_eq!(steps((64, 96, 20_000), Layout::Tn), (true, true, 8, 0));
+    // What the second-level cache holds, and what lies step by step.
+    assert_eq!(steps((10, 20, 2000), Layout::Nn).2, 4);
+    assert_eq!(steps((20, 20, 20_000), Layout::Nt).3, 32);
+}
+
+#[test]
 fn a_panel_that_the_first_level_cache_holds_stays_past_the_rows_of_a_long_operand() {
     let stays = |size, dtype, layout| !choice(size, dtype, layout).broadcast;
     assert!(stays((2049, 17, 107), DType::F32, Layout::Tn) && stays((66, 3000, 114), DType::F32, Layout::Nn));
