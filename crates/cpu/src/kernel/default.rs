@@ -162,10 +162,7 @@ impl Choice {
         let is_whole = (v_block * f.es).is_multiple_of(LINE) && f.pitch_along(axis).is_multiple_of(LINE);
         let shares_lines = !pack_v && v > v_block && !is_whole;
         if !pack_v && !is_woven && f.fills_tall_tile(axis) {
-            // On a Zen 3 random products of 25 to 31 rows in f32, and of 13 to 15 in f64, took 0.73 to 0.83 of the time in the mean where the other
-            // operand lies along k, 0.78 to 0.92 beside few columns; of 32 and 16 rows 0.83 to 0.9.
-            let v_block = TALL.0 * f.lanes;
-            return Self { tile: TALL, broadcast: false, u: 256, v_block, k_s: 8, prefetch: 0, ..common };
+            return common.past_tall_tile(f);
         }
         if f.is_narrow() && !pack_v && f.is_deep_by_steps(axis, tile, shares_lines) {
             return deep.step_by_step(f, v, s);
@@ -199,9 +196,17 @@ impl Choice {
         deep.running_ahead(f)
     }
 
-    /// A deep product of which one operand lies along k, where vectors are half a line: a processor runs ahead in its rows, so that steps of what the
-    /// last-level cache holds are not asked for. On a Zen 3 random products of 600 to 6000 steps took 0.9 to 0.96 of the time in the mean. Where both
-    /// lie so, more steps are copied at a time: 0.83 to 0.9.
+    /// A deep product whose vectors are about [one tile](Facts::fills_tall_tile). On a Zen 3 random products of 25 to 31 rows in f32, and of 13 to
+    /// 15 in f64, took 0.73 to 0.83 of the time in the mean where the other operand lies along k, 0.78 to 0.92 beside few columns; of 32 and
+    /// 16 rows 0.83 to 0.9.
+    fn past_tall_tile(self, f: &Facts) -> Self {
+        let v_block = TALL.0 * f.lanes;
+        Self { tile: TALL, broadcast: false, u: 256, v_block, k_s: 8, prefetch: 0, ..self }
+    }
+
+    /// A deep product of which the operand across vectors of half a line lies along k: a processor runs ahead in its rows, so that steps of
+    /// what takes 16 second-level caches or less are not asked for. On a Zen 3 random products of 600 to 6000 steps took 0.9 to 0.96 of the
+    /// time in the mean. Where the other one lies so too, and is copied, more steps are copied at a time and none asked for: 0.83 to 0.9.
     fn running_ahead(self, f: &Facts) -> Self {
         if !(f.is_half() && f.in_place && f.deep_across(self.axis) && self.prefetch > 0) {
             return self;

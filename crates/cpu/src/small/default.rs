@@ -7,7 +7,7 @@
 use super::blueprint::{turned_tile, turns_edge_of};
 use super::space::{BROADCAST_TILE, VECTOR_TILE};
 use crate::LINE;
-use crate::sets::side_by_side;
+use crate::sets::{is_half_line, side_by_side};
 use crate::split::{KINDS, Split};
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Point};
@@ -35,8 +35,8 @@ const PANEL: f64 = 20.0;
 /// second-level one, and read again; the same where a vector is a line, and the two take all of that cache.
 const FAR: f64 = 1.0;
 const FAR_LINE: f64 = 2.0;
-/// Cycles of transposing and writing 16 bytes of a column of C, where a vector is half a line: at 0.67, the cycles of a core whose vectors are
-/// lines, random products nt in f32 ran 0.89 times as fast on a Zen 3 as with vectors along columns.
+/// Cycles of transposing and writing 16 bytes of a column of C, where a vector is half a line: at the 0.67 of other cores random products nt
+/// in f32 ran 0.89 times as fast on a Zen 3 as with vectors along columns.
 const TRANSPOSED_HALVES: f64 = 1.0;
 /// Cycles for which a vector that lies in two lines holds the others up, on a core whose vectors are half a line.
 const LATE: f64 = 0.3;
@@ -291,8 +291,8 @@ impl Shape {
         let lanes = t.lanes as f64;
         // The shortest vectors need not be taken apart before, for which a core whose vectors are lines has one unit.
         let part = if t.vec == 16 && self.vec_max >= LINE { 0.5 } else { 1.5 };
-        let each = if self.vec_max >= LINE { 1.0 / 1.5 } else { TRANSPOSED_HALVES };
-        vectors * lanes * (whole * each + rest.div_ceil(2) as f64 * part)
+        let whole = if is_half_line(self.vec_max) { whole * TRANSPOSED_HALVES } else { whole / 1.5 };
+        vectors * lanes * (whole + rest.div_ceil(2) as f64 * part)
     }
 
     /// Whether C is transposed when it is written.

@@ -260,8 +260,8 @@ impl Facts {
         is_worth_it && !self.deep_across(axis)
     }
 
-    /// Whether the vectors of a deep product, which are loaded where they lie, are a [tall tile](TALL) or nearly so, past another side that is read
-    /// along k, or that is less than two lines.
+    /// Whether the vectors of a deep product, which are loaded where they lie, are a [tall tile](TALL) or nearly so, past another side that
+    /// lies along k; or nearly so past one of up to a line and a half.
     pub(super) fn fills_tall_tile(&self, axis: Axis) -> bool {
         let (v, s) = self.sides(axis);
         let (most, is_narrow) = (TALL.0 * self.lanes, 2 * s * self.es <= 3 * LINE && v < TALL.0 * self.lanes);

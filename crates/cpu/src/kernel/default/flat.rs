@@ -27,9 +27,9 @@ impl Choice {
         let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, ..Self::large(f) };
         if axis == Axis::N && f.transposes_many_rows() {
             let tile = (2, 6);
-            let v_block = 4 * tile.0 * f.lanes;
-            let rows = Self { axis: Axis::M, tile, pack_v: true, pack_s: false, broadcast: false, v_block, ..common };
-            return Self { s_block: 4096, k_s: 4, ..rows };
+            let copied =
+                Self { axis: Axis::M, tile, pack_v: true, pack_s: false, v_block: 4 * tile.0 * f.lanes, ..common };
+            return Self { broadcast: false, s_block: 4096, k_s: 4, ..copied };
         }
         let is_far = f.m * f.n * f.out > f.l3.min(8 * f.l2 / f.parts);
         if is_far && axis == Axis::M && f.is_narrow() {
@@ -50,19 +50,20 @@ impl Choice {
             return common.whole_lines(f);
         }
         if f.copies_narrow(axis) {
-            let tile = (4, 3);
+            let tile = TALL;
             let (v_block, pack_s) = (tile.0 * f.lanes, f.steps_of_b_crowd_l1());
             return Self { tile, pack_v: true, pack_s, broadcast: false, v_block, ..common };
         }
         common.by_columns(f)
     }
 
-    /// Columns go past few vectors of half a line, rather than those past each few columns: a loop of a few short tiles takes most of its time to
-    /// begin and end. Real numbers take tiles of four vectors, of three along rows of C, unless those are more than an eighth more vectors.
+    /// Columns go past few vectors of half a line, rather than those past each few columns: a loop of a few short tiles takes most of its
+    /// time to begin and end. Real numbers take tiles of four vectors, of three along rows of C, unless those are more than an eighth more
+    /// vectors; else of three where these are fewer, as they are of exactly three.
     pub(super) fn past_few_vectors(self, f: &Facts) -> Self {
         let (v, _) = f.sides(self.axis);
-        // Tiles of two vectors already go past all columns, of so few.
-        let is_tile = self.axis == Axis::M && v <= TALL.0 * f.lanes && !self.stream;
+        // Two tiles of two vectors go past all columns already, and are one of three or four vectors.
+        let is_tile = f.parts == 1 && self.axis == Axis::M && v <= TALL.0 * f.lanes && !self.stream;
         if !((self.broadcast || is_tile) && f.goes_past_vectors(self.axis)) {
             return self;
         }
@@ -93,7 +94,7 @@ impl Choice {
         let only_writes = f.k < 16 && axis == Axis::M && v > f.lanes;
         let few_columns = match f.registers() > 16 {
             true => (4, 6 / f.parts),
-            false if f.is_half() && s <= TALL.1 => best_tile(f, v, s),
+            false if best_tile(f, v, s) == TALL => TALL,
             false => (2, 6 / f.parts),
         };
         let tile = match (only_writes, f.copies_all(axis)) {
@@ -163,9 +164,10 @@ impl Choice {
 }
 
 impl Facts {
-    /// Whether columns of a flat product go [past few vectors](Choice::past_few_vectors). On a Zen 3, of up to 16 vectors 63 x 725 x 32 nn took 0.7 of the time in f32 and
-    /// 59 x 3392 x 3 0.4, 31 x 725 x 32 in f64 0.7, 25 x 1649 x 1 in c32 0.25 and 27 x 10079 x 4 tn in c64 0.5. Of 17 to 32 vectors and a C of up to
-    /// 4 MB 230 x 3912 x 6 nt took 0.73 in f32, and 103 x 4046 x 10 in c32 0.62; of few columns for each of two threads 147 x 360 x 5 1.8 times.
+    /// Whether columns of a flat product go [past few vectors](Choice::past_few_vectors). On a Zen 3, of up to 16 vectors 63 x 725 x 32 nn
+    /// took 0.7 of the time in f32 and 59 x 3392 x 3 0.4, 31 x 725 x 32 in f64 0.7, 25 x 1649 x 1 in c32 0.25 and 27 x 10079 x 4 tn in c64
+    /// 0.5. Of 17 to 32 vectors and a C of up to 4 MB 230 x 3912 x 6 nt took 0.73 in f32, and 103 x 4046 x 10 in c32 0.62; of few columns
+    /// for each of two threads 147 x 360 x 5 1.8 times.
     fn goes_past_vectors(&self, axis: Axis) -> bool {
         let ((v, s), bytes) = (self.sides(axis), self.m * self.n * self.out);
         let most = if bytes > 8 * self.l2 { 16 } else { 32 };
@@ -173,25 +175,27 @@ impl Facts {
         self.halves_lines() && self.in_place && (are_few || (axis == Axis::M && self.goes_past_many()))
     }
 
-    /// The same of more vectors of real numbers along columns, as many as leave a C in the last-level cache, and beside a B that is read along
-    /// k: random products with a C of up to 4 MB took 0.81 to 0.92 of the time in the mean, on one thread and two; beside such a B with one of
-    /// 4 to 8 MB, 0.9 to 0.93, of 128 to 320 rows in f32 and 4 to 16 MB 0.69 to 0.83, and of up to 40 MB 0.85 to 0.92. Of more, or with a larger
-    /// C and other layouts of B, up to 1.4 times as long.
+    /// The same of more vectors, of real numbers along columns. On a Zen 3 of 512 KB of second-level cache random products with a C of up to
+    /// 4 MB took 0.81 to 0.92 of the time in the mean, on one thread and two. Beside a B that lies along k, those of 4 to 8 MB took 0.9 to
+    /// 0.93, of up to 40 vectors and 4 to 16 MB 0.69 to 0.83, and of up to 40 MB 0.85 to 0.92; beside any other B, of up to 40 vectors and 4
+    /// to 8 MB 0.71 to 0.81. More vectors, or a larger C, took up to 1.5 times as long.
     fn goes_past_many(&self) -> bool {
         let bytes = self.m * self.n * self.out;
-        let (vectors, is_long) = match (self.deep_b, bytes) {
-            (true, _) => (if bytes <= 16 * self.l2 { 160 } else { 40 }, 2 * self.n >= self.threads * self.m),
-            (false, _) if bytes <= 8 * self.l2 => (160, self.n >= self.threads * self.m),
-            (false, _) => (if bytes <= 16 * self.l2 { 40 } else { 16 }, self.n >= self.threads * self.m),
+        let vectors = match (self.deep_b, bytes.div_ceil(self.l2)) {
+            (true, ..=16) | (false, ..=8) => 160,
+            (true, ..=80) | (false, ..=16) => 40,
+            _ => return false,
         };
+        let columns = if self.deep_b { 2 * self.n } else { self.n };
+        let is_long = columns >= self.threads * self.m;
         // Of so few steps the next columns are written before a store that waits for its set is done: 1000 x 900 x 2 with ldc 1024 took 1.5 times as
         // long, of five steps 0.9.
         let waits = self.k < 5 && self.columns_share_a_set();
         self.is_half() && self.m > 16 * self.lanes && self.m <= vectors * self.lanes && is_long && !waits
     }
 
-    /// Whether an A that lies along k is copied, although vectors along rows of C need no copy: on one thread of a Zen 3 33 to 48 rows took as long
-    /// either way in f32, 49 to 125 of them, beside which more rows of C are transposed, 0.66 to 0.9 of the time; in f64 0.8 to 1.2.
+    /// Whether an A that lies along k is copied, although vectors along rows of C need no copy. On one thread of a Zen 3 49 to 125 rows and as
+    /// many columns or more took 0.66 to 0.9 of the time in f32, and 33 to 48 rows as long either way; in f64 they took 0.8 to 1.2.
     fn transposes_many_rows(&self) -> bool {
         let is_turned = self.deep_a && !self.deep_b && self.in_place;
         self.is_half()

@@ -37,8 +37,8 @@ impl Choice {
             // columns on a Zen 3 took 0.94 of the time in the mean, 0.87 on two threads. In blocks of k, or past rows of more than 6 MB, 1.1 to 1.4
             // times as long.
             let is_near = f.m.max(f.n) * f.k * f.es <= 8 * f.l2;
-            let stays_first = pack_v && is_near && tile.0 * f.lanes * f.es * f.k.next_multiple_of(128) <= f.l1;
-            let stays_first = f.halves_lines() && stays_first;
+            let fits = tile.0 * f.lanes * f.es * f.k.next_multiple_of(128) <= f.l1;
+            let stays_first = f.halves_lines() && f.in_place && pack_v && is_near && fits;
             return if stays_first { Self { broadcast: false, prefetch: 0, ..by_rows } } else { by_rows };
         }
         if f.group > 1 && short > 6 {

@@ -25,8 +25,9 @@ const TILES: [(usize, usize); 19] = [
     (1, 10),
 ];
 
-/// Beside two or three elements, where vectors are half a line. On a Zen 3 random products of two rows took 0.85 to 0.9 of the time that two sets of
-/// tiles of two vectors took in f32 and f64, of three 0.95 to 0.98; beside 6, 9 and 15 elements tiles of two vectors were faster, and so were they beside two that come from memory.
+/// Beside two or three elements, where vectors are half a line. On a Zen 3 random products of two rows took 0.85 to 0.9 of the time that
+/// two sets of tiles of two vectors took in f32 and f64, of three 0.95 to 0.98. Beside 6, 9 and 15 elements tiles of two vectors were
+/// faster, and so were they beside two that come from memory.
 pub(super) const TALL: (usize, usize) = (4, 3);
 
 /// [`TILES`] of complex elements, each of which is broadcast as two numbers.
@@ -69,7 +70,8 @@ fn cheapest(f: &Facts, s: usize, cycles: impl Fn((usize, usize)) -> f64) -> (usi
         vecs * numbers + (vecs.min(numbers) + more).max(4) <= f.registers()
     };
     let tiles = if f.parts == 1 { &TILES[..] } else { &COMPLEX_TILES };
-    let is_tall = f.is_half() && s <= TALL.1 && !(s == 2 && 2 * f.bytes() > f.l3);
+    let is_from_memory = s == 2 && 2 * f.bytes() > f.l3;
+    let is_tall = f.is_half() && f.in_place && (2..=TALL.1).contains(&s) && !is_from_memory;
     let few: &[(usize, usize)] = if is_tall { &[TALL] } else { &[] };
     let best = tiles.iter().chain(few).filter(fits).min_by(|a, b| cycles(**a).total_cmp(&cycles(**b)));
     best.copied().unwrap_or((1, 6 / f.parts))

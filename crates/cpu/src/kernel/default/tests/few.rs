@@ -77,7 +77,9 @@ fn a_panel_that_the_first_level_cache_holds_stays_past_the_rows_of_a_long_operan
     assert!(stays((2049, 17, 107), DType::F32, Layout::Tn) && stays((66, 3000, 114), DType::F32, Layout::Nn));
     assert!(stays((2049, 17, 107), DType::F64, Layout::Tn) && stays((2049, 17, 107), DType::C32, Layout::Tn));
     // A panel that it does not hold, and rows that take too much to be read once more.
-    assert!(!stays((2049, 17, 600), DType::F32, Layout::Tn) && !stays((16, 7597, 178), DType::F64, Layout::Nn));
+    assert!(!stays((1500, 17, 600), DType::F32, Layout::Tn) && !stays((16, 7597, 178), DType::F64, Layout::Nn));
+    // What is converted as it is copied, and other vectors.
+    assert!(!stays((2049, 17, 107), DType::Bf16, Layout::Tn));
     let others = [16, 64].map(|vec_max| {
         Choice::of(&Facts::of(&spec(vec_max, 1), &product((2049, 17, 107), DType::F32, Layout::Tn))).broadcast
     });
@@ -96,6 +98,8 @@ fn columns_go_past_many_vectors_of_a_c_in_the_last_level_cache() {
     // A larger C, of more vectors or fewer, and beside rows of B.
     assert_eq!([past((600, 3000, 5), deep), past((300, 9000, 5), deep)], [Some(TALL); 2]);
     assert_eq!([past((1300, 1400, 5), deep), past((600, 9000, 5), deep), past((600, 3000, 5), rows)], [None; 3]);
+    assert_eq!([5000, 9000].map(|n| past((300, n, 5), rows)), [Some(TALL), None]);
+    assert_eq!([20_000, 40_000].map(|n| past((300, n, 8), deep)), [Some(TALL), None]);
     assert_eq!([past((566, 200, 11), deep), past((566, 500, 11), rows)], [None; 2]);
     // Columns of C in one set, which few steps wait for.
     let apart = |k| GemmInput { ldc: 1024, ..product((400, 900, k), DType::F32, deep) };
@@ -111,7 +115,10 @@ fn columns_go_past_many_vectors_of_a_c_in_the_last_level_cache() {
 fn three_and_four_vectors_of_a_flat_product_are_one_tile() {
     let tile = |size| choice(size, DType::F32, Layout::Nn).tile;
     assert_eq!([tile((17, 697, 3)), tile((20, 3728, 1)), tile((31, 1840, 3))], [(3, 4), (3, 4), TALL]);
-    assert_eq!(tile((16, 697, 3)).0, 2);
+    // Nine are fewer by threes, and complex numbers keep the tile and the copy that they had.
+    assert_eq!((tile((16, 697, 3)).0, tile((70, 3000, 3))), (2, (3, 4)));
+    let complex = choice((12, 30_000, 30), DType::C32, Layout::Nn);
+    assert!(complex.tile.0 != 4 && complex.s_block != 4096, "{complex:?}");
 }
 
 #[test]
@@ -130,7 +137,7 @@ fn many_short_rows_are_copied_rather_than_columns_transposed() {
     assert_eq!([axis(1, (74, 3366, 54), DType::F32), axis(1, (49, 4855, 56), DType::F32)], [Axis::M; 2]);
     let others = [axis(2, (74, 3366, 54), DType::F32), axis(1, (41, 2713, 61), DType::F64)];
     assert_eq!((others, axis(1, (34, 3799, 40), DType::F32)), ([Axis::N; 2], Axis::N));
-    assert_eq!(axis(1, (901, 2, 7), DType::F32), Axis::N);
+    assert_eq!([axis(1, (120, 40, 64), DType::F32), axis(1, (901, 2, 7), DType::F32)], [Axis::N; 2]);
 }
 
 #[test]
