@@ -57,6 +57,10 @@ const READ_FOUR: f64 = 0.0;
 const SUMMED_FOUR: f64 = 2.0;
 /// Elements of the longer side from which on a copy of these four pays.
 const COPIED_FOR_FOUR: usize = 200;
+/// [`SUMMED`] of a shorter side of two numbers of 8 bytes, where vectors are half a line.
+const SUMMED_TWO: f64 = 4.0;
+/// Elements of the longer side from which on a shorter one of two takes a shorter reduction than others do, where vectors are half a line.
+const MANY_PAIRS: usize = 60;
 /// What `gemm.cpu-small` spares beside other kernels where vectors are half a line.
 const AHEAD_SMALL: f64 = 0.1;
 
@@ -96,6 +100,8 @@ struct Facts {
     es: usize,
     lanes: usize,
     threads: usize,
+    /// Whether C is a row.
+    is_row: bool,
     /// Whether the shorter operand is copied, since it lies across k.
     packs: bool,
     l1: usize,
@@ -114,6 +120,7 @@ impl Facts {
             es,
             lanes: (fact("vec_max", 16) / es).max(1),
             threads: fact("threads", 1).max(1),
+            is_row: input.m == 1,
             packs: !lies_along_k(input),
             l1: fact("l1d_bytes", 32 << 10),
             l2: fact("l2_bytes", 512 << 10),
@@ -211,6 +218,7 @@ impl Facts {
         let (read, summed) = match (self.fills_vector(), is_beyond_l2) {
             (true, _) => (READ_FOUR, SUMMED_FOUR),
             (false, true) => (READ_HALVES_FAR, SUMMED),
+            (false, false) if self.has_many_pairs() && self.es == 8 => (READ_HALVES, SUMMED_TWO),
             (false, false) => (READ_HALVES, SUMMED),
         };
         let others = padded + TRANSPOSED_HALVES / short;
@@ -230,6 +238,26 @@ impl Facts {
         self.is_four() && self.lanes == 4 && is_worth_it && self.rows(self.long()) <= self.l3 / 4
     }
 
+    /// Whether the shorter side has two elements beside many, of which this kernel takes shorter reductions than it does of others: on a Zen 3 random
+    /// products of 60 to 500 beside two, whose shorter operand lies along k, took 0.7 to 0.95 of the time in f64 from 13 steps on, and 0.85 to 0.93 in
+    /// f32 from 25 on.
+    fn has_many_pairs(&self) -> bool {
+        self.is_half() && self.short() == 2 && self.long() >= MANY_PAIRS && !self.packs
+    }
+
+    /// Whether a vector of so few steps is left to `gemm.cpu`, where vectors are half a line: lanes are summed for each element, and the sums of a row
+    /// written one by one. On a Zen 3 random rows of more than 512 took 0.56 to 0.92 of the time there up to 4 steps in f32 and 0.75 to 0.9 up to 3 in
+    /// f64, columns 0.85 to 0.96 up to two steps in f32, and 0.6 of one.
+    fn is_too_brief(&self) -> bool {
+        let steps = match (self.is_row, self.es) {
+            (true, 4) => 4,
+            (true, _) => 3,
+            (false, 4) => 2,
+            (false, _) => 1,
+        };
+        self.is_half() && self.short() == 1 && self.k <= steps
+    }
+
     /// Whether a tile's next rows are asked for, where vectors are half a line: of rows in memory up to two pages, which took 0.85 of the time
     /// in the mean on a Zen 3, beside one to four of the shorter side; of nearer ones that leave half of the second-level cache where they
     /// are neither so long that a processor runs ahead by itself nor the shorter side cut: 0.7 to 1.0 of the time. Longer ones took up to 1.5
@@ -240,7 +268,8 @@ impl Facts {
             return column <= SHORT_FAR_ROW;
         }
         let is_short = match self.short() {
-            1 => column <= SHORT_ROW_HALVES,
+            // Of less than a line the next ones are fetched with it: asked for, random columns took up to 1.25 times as long.
+            1 => (LINE..=SHORT_ROW_HALVES).contains(&column),
             _ => !is_cut && SHORT_ROWS_HALVES.contains(&column),
         };
         is_short && self.rows(self.long()) > self.l2 / 2
@@ -259,7 +288,8 @@ impl Facts {
     fn may_lead_by_halves(&self) -> bool {
         let is_as_fast = self.short() * self.es <= AS_FAST_HALVES && !self.waits_for_l3();
         let least = if self.packs { COPIED_FOR_HALVES } else { LITTLE };
-        let brief = (2 * self.lanes * self.short()).max(if self.packs { BRIEF_COPY } else { 0 });
+        let brief = if self.has_many_pairs() { 3 * self.lanes } else { 2 * self.lanes * self.short() };
+        let brief = brief.max(if self.packs { BRIEF_COPY } else { 0 });
         let is_brief = self.is_small() && self.k <= brief;
         let is_near = !self.is_far() || is_as_fast;
         is_near && self.long() >= least && !is_brief && self.rows(self.long()) > self.l1
@@ -284,7 +314,7 @@ impl Facts {
         if !self.is_line() {
             let bytes = self.rows(short + long);
             let is_near = bytes <= NEAR * self.l2 || (short * long <= FEW && bytes <= self.l3 / 2);
-            let few = (short <= 1 && long > LITTLE) || (is_thin(short, self.lanes) && self.k >= LONG);
+            let few = (short <= 1 && long > LITTLE && !self.is_too_brief()) || (is_thin(short, self.lanes) && self.k >= LONG);
             return few || (is_very_long && is_near);
         }
         let is_enough = self.k >= (self.lanes / 2).max(self.lanes * (short - 1));

@@ -97,10 +97,11 @@ impl Choice {
         if !is_far {
             return plain.read_nearby(f, short, ends_soon);
         }
-        // After every 16 steps few rows of C are transposed in less time than more pages side by side take: of up to four rows in f32 and f64 that took
-        // 0.51 to 0.7 of the time in the mean on a Zen 3; complex ones were not measured.
-        let has_few_rows = f.is_half() && f.in_place && axis == Axis::N && short <= 4;
-        if has_few_rows { plain.by_pages() } else { plain.read_from_afar(f, short, ends_soon) }
+        if f.halves_lines() && f.in_place && !f.reads_whole_lines(axis, short) {
+            // On a Zen 3 random operands of 17 to 90 MB took 0.5 to 0.65 of the time in the mean that a panel of some hundred steps at a time took, complex ones too.
+            return plain.by_pages();
+        }
+        plain.read_from_afar(f, short, ends_soon)
     }
 
     /// A long operand of which each row or column is on pages of its own, on vectors of half a line: of 16 side by side a processor fetches the next
@@ -144,8 +145,6 @@ impl Choice {
     fn read_from_afar(self, f: &Facts, short: usize, ends_soon: bool) -> Self {
         let far = Self { pack_v: false, prefetch: 32, ..self };
         if f.is_half() && f.in_place {
-            // C is read and written again for each block of steps. On a Zen 3 random operands of 17 to 70 MB took 0.74 to 0.89 of the time in the
-            // mean that blocks of 32 unrolled by two took along columns, and of 512 along rows, on one thread and two. Complex ones were mixed.
             return Self { u: 512, k_s: 8, ..far };
         }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
@@ -184,5 +183,15 @@ impl Choice {
             _ if shares_lines => Self { u: 32 * f.es, v_block: 8 * LINE / f.es, k_s: 8, prefetch: 0, ..copied },
             _ => copied,
         }
+    }
+}
+
+impl Facts {
+    /// Whether a long operand in memory is read a panel of whole lines at a time, some hundred steps of it, beside more than eight numbers: steps begin
+    /// with a line, and not so many pages apart that they fall into few sets of the second-level cache. On a Zen 3 random operands [by
+    /// pages](Choice::by_pages) took 1.2 to 1.4 times as long, but 0.7 to 0.9 beside fewer numbers, 0.7 of other steps, and 0.4 to 1.0 of those.
+    fn reads_whole_lines(&self, axis: Axis, short: usize) -> bool {
+        let pitch = self.pitch_along(axis);
+        self.parts == 1 && short > 8 && pitch.is_multiple_of(LINE) && !pitch.is_multiple_of(2 * PAGE)
     }
 }
