@@ -135,8 +135,10 @@ impl Kernel for CpuAxpy {
         let fills = long * es >= VECTORS * vector;
         let streams = long > SMALL || matrix >= 2 * fact("l1d_bytes", 32 << 10);
         let passes = input.k.div_ceil(space::most_columns(across, vector));
-        let hides =
-            across <= FEW || matrix > cached || (vector >= LINE && passes <= 2 && input.beta == ScalarClass::Zero);
+        // Of a matrix from memory `gemm.cpu` took 0.7 to 0.9 of the time on a Zen 3 with three columns or four, on one thread and two.
+        let hides = across <= FEW
+            || (matrix > cached && !is_half)
+            || (vector >= LINE && passes <= 2 && input.beta == ScalarClass::Zero);
         if fills && streams && hides { 2.0 } else { 0.0 }
     }
 

@@ -239,7 +239,7 @@ impl Facts {
     }
 
     /// Whether the shorter side has two elements beside many, of which this kernel takes shorter reductions than it does of others: on a Zen 3 random
-    /// products of 60 to 500 beside two, whose shorter operand lies along k, took 0.7 to 0.95 of the time in f64 from 13 steps on, and 0.85 to 0.93 in
+    /// products of 60 to 500 beside two, whose shorter operand lies along k, took 0.7 to 0.95 of the time in f64 from 14 steps on, and 0.85 to 0.93 in
     /// f32 from 25 on.
     fn has_many_pairs(&self) -> bool {
         self.is_half() && self.short() == 2 && self.long() >= MANY_PAIRS && !self.packs
@@ -292,7 +292,8 @@ impl Facts {
         let brief = brief.max(if self.packs { BRIEF_COPY } else { 0 });
         let is_brief = self.is_small() && self.k <= brief;
         let is_near = !self.is_far() || is_as_fast;
-        is_near && self.long() >= least && !is_brief && self.rows(self.long()) > self.l1
+        let leaves_l1 = self.rows(self.long()) > self.l1 || self.has_many_pairs();
+        is_near && self.long() >= least && !is_brief && leaves_l1
     }
 
     /// Whether the shorter operand is copied for a longer one that is near and long enough to make it pay, on a core that multiplies two vectors
@@ -314,7 +315,8 @@ impl Facts {
         if !self.is_line() {
             let bytes = self.rows(short + long);
             let is_near = bytes <= NEAR * self.l2 || (short * long <= FEW && bytes <= self.l3 / 2);
-            let few = (short <= 1 && long > LITTLE && !self.is_too_brief()) || (is_thin(short, self.lanes) && self.k >= LONG);
+            let few =
+                (short <= 1 && long > LITTLE && !self.is_too_brief()) || (is_thin(short, self.lanes) && self.k >= LONG);
             return few || (is_very_long && is_near);
         }
         let is_enough = self.k >= (self.lanes / 2).max(self.lanes * (short - 1));

@@ -174,8 +174,11 @@ mod tests {
     #[test]
     fn a_vector_times_short_rows_is_a_small_product() {
         assert_eq!(leading(32, [1, 500, 8], Layout::Nn), "small");
-        assert_eq!(leading(32, [500, 1, 12], Layout::Tn), "small");
-        assert_eq!(leading(32, [500, 1, 13], Layout::Tn), "dot");
+        assert_eq!(leading(32, [500, 1, 15], Layout::Tn), "small");
+        assert_eq!(leading(32, [500, 1, 16], Layout::Tn), "dot");
+        let brief = |vec_max, k, dtype| is_brief(&device(vec_max, 1), &GemmInput::new(1, 300, k, dtype, Layout::Nn));
+        assert_eq!([7, 8].map(|k| brief(32, k, DType::F64)), [true, false]);
+        assert!(!brief(16, 7, DType::F32) && !brief(16, 7, DType::F64));
         // Of lines: as many vectors of k as C has rows, and a vector is read once either way.
         assert_eq!(leading(64, [1, 500, 16], Layout::Nn), "small");
         assert_eq!(leading(64, [1, 500, 17], Layout::Nn), "dot");
@@ -229,7 +232,9 @@ mod tests {
     fn few_columns_are_summed_by_rows_where_memory_is_waited_for() {
         assert_eq!(leading(32, [319, 2, 600], Layout::Nn), "axpy");
         assert_ne!(leading(32, [319, 4, 600], Layout::Nn), "axpy");
-        assert_eq!(leading(32, [30_000, 4, 600], Layout::Nn), "axpy");
+        assert_ne!(leading(32, [30_000, 3, 600], Layout::Nn), "axpy");
+        assert_eq!(leading(32, [30_000, 2, 600], Layout::Nn), "axpy");
+        assert_eq!(leading(16, [30_000, 4, 600], Layout::Nn), "axpy");
         assert_eq!(leading(64, [319, 4, 600], Layout::Nn), "axpy");
         // Two passes over C, or three.
         assert_eq!(leading(64, [2000, 4, 12], Layout::Nn), "axpy");

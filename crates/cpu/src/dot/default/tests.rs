@@ -136,3 +136,19 @@ fn where_vectors_are_half_a_line_copies_of_a_thin_operand_pay() {
     assert_eq!([fours(199), fours(201)], [false, true]);
     assert_eq!([placed((500, 4, 100), DType::F64), placed((2000, 4, 1500), DType::F64)], [true, false]);
 }
+
+#[test]
+fn brief_reductions_are_left_to_others_where_vectors_are_half_a_line() {
+    let led =
+        |vec_max, (m, n, k), dtype, layout| suits(&device(vec_max, 1), &GemmInput::new(m, n, k, dtype, layout)) > 0.0;
+    // Rows of sums are written one by one.
+    assert_eq!([4, 5].map(|k| led(32, (1, 1000, k), DType::F32, Layout::Tn)), [false, true]);
+    assert_eq!([3, 4].map(|k| led(32, (1, 1000, k), DType::F64, Layout::Nn)), [false, true]);
+    assert_eq!([2, 3].map(|k| led(32, (1000, 1, k), DType::F32, Layout::Tn)), [false, true]);
+    assert_eq!([1, 2].map(|k| led(32, (1000, 1, k), DType::F64, Layout::Tn)), [false, true]);
+    assert!(led(16, (1, 1000, 2), DType::F32, Layout::Tn));
+    // Beside two elements, of many.
+    assert_eq!([13, 14].map(|k| led(32, (300, 2, k), DType::F64, Layout::Tn)), [false, true]);
+    assert_eq!([24, 25].map(|k| led(32, (2, 300, k), DType::F32, Layout::Tn)), [false, true]);
+    assert_eq!([59, 60].map(|n| led(32, (2, n, 32), DType::F32, Layout::Tn)), [false, true]);
+}

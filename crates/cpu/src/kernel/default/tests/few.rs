@@ -166,3 +166,44 @@ fn what_is_wanted_of_few_elements_is_legal() {
         assert_eq!(found[2], usize::from(wanted.pack_v).to_string(), "{size:?} {config}");
     }
 }
+
+#[test]
+fn columns_of_few_steps_are_written_in_long_runs() {
+    let of = |vec_max, size, dtype| {
+        let choice = Choice::of(&Facts::of(&spec(vec_max, 1), &product(size, dtype, Layout::Nt)));
+        (choice.axis, choice.v_block)
+    };
+    // As many rows as fill half of the second-level cache, or half of the first one where that was not measured.
+    let (l2, l1) = (512 << 10, 32 << 10);
+    assert_eq!(of(32, (9000, 20, 8), DType::F32), (Axis::M, l2 / 2 / 32));
+    assert_eq!(of(32, (9000, 20, 8), DType::C64), (Axis::M, l2 / 2 / 128));
+    assert_eq!(of(16, (9000, 20, 8), DType::F32), (Axis::M, l1 / 2 / 32));
+}
+
+#[test]
+fn vectors_run_along_two_rows() {
+    let axis = |vec_max, m, dtype, layout| {
+        Choice::of(&Facts::of(&spec(vec_max, 1), &product((m, 3000, 1), dtype, layout))).axis
+    };
+    assert_eq!([DType::F32, DType::F64].map(|dtype| axis(32, 2, dtype, Layout::Nt)), [Axis::N; 2]);
+    // Rows of B along k would be transposed; more rows, complex elements and shorter vectors were not measured.
+    assert_eq!(axis(32, 2, DType::F32, Layout::Nn), Axis::M);
+    assert_eq!([axis(32, 3, DType::F64, Layout::Nt), axis(16, 2, DType::F32, Layout::Nt)], [Axis::M; 2]);
+}
+
+#[test]
+fn threads_are_woken_sooner_where_vectors_are_half_a_line() {
+    let is_little = |vec_max, size, dtype, layout| {
+        Choice::of(&Facts::of(&spec(vec_max, 2), &product(size, dtype, layout))).is_little
+    };
+    let along = |vec_max, k| is_little(vec_max, (800, 10, k), DType::F32, Layout::Nn);
+    assert_eq!(([6, 7].map(|k| along(32, k)), along(64, 20)), ([true, false], true));
+    // Parts of columns that few steps write, and slices of a reduction.
+    assert!(
+        is_little(32, (1700, 10, 2), DType::F32, Layout::Nn) && !is_little(32, (10, 1700, 2), DType::F32, Layout::Nt)
+    );
+    assert!(
+        is_little(32, (8, 8, 2000), DType::F32, Layout::Tn) && !is_little(32, (8, 8, 4000), DType::F32, Layout::Tn)
+    );
+    assert!(is_little(32, (20, 20, 200), DType::Bf16, Layout::Nn));
+}

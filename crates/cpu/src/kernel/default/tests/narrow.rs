@@ -241,15 +241,17 @@ fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
     assert_eq!(steps(32, (600, 6, 3000), DType::F32, Layout::Nn), (32, 4));
     assert_eq!(steps(16, (6, 1699, 1024), DType::F32, Layout::Nt), (128, 4));
     assert_eq!(steps(32, (6, 3398, 1024), DType::Bf16, Layout::Nt), (128, 4));
-    // From memory C takes longer than pages; of complex elements that was mixed.
+    // From memory, too, complex elements as well.
     for (m, n, layout, before) in [(6, 5000, Layout::Nt, 512), (5000, 6, Layout::Nn, 32)] {
-        assert_eq!(steps(32, (m, n, 2000), DType::F32, layout), (512, 8));
-        assert_eq!(steps(32, (m, n, 1000), DType::C32, layout), (before, 2));
+        assert_eq!(steps(32, (m, n, 2000), DType::F32, layout), (16, 8));
+        assert_eq!(steps(32, (m, n, 1000), DType::C32, layout), (16, 8));
         assert_eq!(steps(16, (m, n, 2000), DType::F32, layout), (before, 2));
     }
-    // Up to four rows are transposed in little time, columns are not transposed.
-    assert_eq!([4, 5].map(|m| steps(32, (m, 5000, 2000), DType::F32, Layout::Nt)), [(16, 8), (512, 8)]);
-    assert_eq!(steps(32, (5000, 4, 2000), DType::F32, Layout::Nn), (512, 8));
+    // Steps of whole lines beside more than eight numbers are read one panel after the other, unless they lie pages apart.
+    let beside = |m, n, dtype| steps(32, (m, n, 2000), dtype, Layout::Nn);
+    assert_eq!([8, 9].map(|n| beside(5008, n, DType::F32)), [(16, 8), (512, 8)]);
+    assert_eq!([5000, 4096, 6144, 5120].map(|m| beside(m, 9, DType::F32)), [(16, 8), (16, 8), (16, 8), (512, 8)]);
+    assert_eq!(beside(5008, 6, DType::C32), (16, 8));
     let few = choice(32, &product((6, 1699, 1024), DType::F32, Layout::Nt));
     assert_eq!((few.broadcast, few.prefetch, few.pack_v), (true, 0, false));
 }
