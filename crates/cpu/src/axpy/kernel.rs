@@ -108,7 +108,8 @@ impl Kernel for CpuAxpy {
 
     /// Long columns of a matrix that the first-level cache does not hold, or that `gemm.cpu-small` has no code for: strips of it would
     /// cost `gemm.cpu` more than sums that go to C and back cost here. Each column of C brings such sums, which only a matrix from beyond
-    /// the second-level cache hides; where vectors are less than a line, they are twice as many, and only the wait for memory hides them.
+    /// the second-level cache hides; where vectors are less than a line, they are twice as many, and only the wait for memory hides them, that for few columns of the matrix
+    /// where vectors are half a line.
     /// Where vectors are lines, a C that is only written is asked for before, so that two passes over it cost no more than strips.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
@@ -135,9 +136,10 @@ impl Kernel for CpuAxpy {
         let fills = long * es >= VECTORS * vector;
         let streams = long > SMALL || matrix >= 2 * fact("l1d_bytes", 32 << 10);
         let passes = input.k.div_ceil(space::most_columns(across, vector));
-        // Of a matrix from memory `gemm.cpu` took 0.7 to 0.9 of the time on a Zen 3 with three columns or four, on one thread and two.
+        // Of many columns from memory `gemm.cpu` took 0.7 to 0.9 of the time on a Zen 3 beside three or four of C, on one thread and two; of 20 to 64 1.7
+        // times as long.
         let hides = across <= FEW
-            || (matrix > cached && !is_half)
+            || (matrix > cached && (!is_half || input.k <= 64))
             || (vector >= LINE && passes <= 2 && input.beta == ScalarClass::Zero);
         if fills && streams && hides { 2.0 } else { 0.0 }
     }

@@ -60,7 +60,7 @@ const COPIED_FOR_FOUR: usize = 200;
 /// [`SUMMED`] of a shorter side of two numbers of 8 bytes, where vectors are half a line.
 const SUMMED_TWO: f64 = 4.0;
 /// Elements of the longer side from which on a shorter one of two takes a shorter reduction than others do, where vectors are half a line.
-const MANY_PAIRS: usize = 60;
+const MANY_PAIRS: usize = 80;
 /// What `gemm.cpu-small` spares beside other kernels where vectors are half a line.
 const AHEAD_SMALL: f64 = 0.1;
 
@@ -102,6 +102,8 @@ struct Facts {
     threads: usize,
     /// Whether C is a row.
     is_row: bool,
+    /// Bytes from a row or column of the longer operand to the next.
+    pitch: usize,
     /// Whether the shorter operand is copied, since it lies across k.
     packs: bool,
     l1: usize,
@@ -121,6 +123,7 @@ impl Facts {
             lanes: (fact("vec_max", 16) / es).max(1),
             threads: fact("threads", 1).max(1),
             is_row: input.m == 1,
+            pitch: es * if input.m >= input.n { input.lda } else { input.ldb },
             packs: !lies_along_k(input),
             l1: fact("l1d_bytes", 32 << 10),
             l2: fact("l2_bytes", 512 << 10),
@@ -239,7 +242,7 @@ impl Facts {
     }
 
     /// Whether the shorter side has two elements beside many, of which this kernel takes shorter reductions than it does of others: on a Zen 3 random
-    /// products of 60 to 500 beside two, whose shorter operand lies along k, took 0.7 to 0.95 of the time in f64 from 14 steps on, and 0.85 to 0.93 in
+    /// products of 80 to 6500 beside two, whose shorter operand lies along k, took 0.7 to 0.95 of the time in f64 from 14 steps on, and 0.85 to 0.93 in
     /// f32 from 25 on.
     fn has_many_pairs(&self) -> bool {
         self.is_half() && self.short() == 2 && self.long() >= MANY_PAIRS && !self.packs
@@ -247,7 +250,7 @@ impl Facts {
 
     /// Whether a vector of so few steps is left to `gemm.cpu`, where vectors are half a line: lanes are summed for each element, and the sums of a row
     /// written one by one. On a Zen 3 random rows of more than 512 took 0.56 to 0.92 of the time there up to 4 steps in f32 and 0.75 to 0.9 up to 3 in
-    /// f64, columns 0.85 to 0.96 up to two steps in f32, and 0.6 of one.
+    /// f64, columns 0.85 to 0.96 up to two steps in f32, and 0.6 of one in f64. Shorter ones are taken by `gemm.cpu-small` in any case.
     fn is_too_brief(&self) -> bool {
         let steps = match (self.is_row, self.es) {
             (true, 4) => 4,
@@ -268,8 +271,8 @@ impl Facts {
             return column <= SHORT_FAR_ROW;
         }
         let is_short = match self.short() {
-            // Of less than a line the next ones are fetched with it: asked for, random columns took up to 1.25 times as long.
-            1 => (LINE..=SHORT_ROW_HALVES).contains(&column),
+            // Less than a line apart the next ones are fetched with it: asked for, they took up to 1.25 times as long.
+            1 => column <= SHORT_ROW_HALVES && self.pitch >= LINE,
             _ => !is_cut && SHORT_ROWS_HALVES.contains(&column),
         };
         is_short && self.rows(self.long()) > self.l2 / 2

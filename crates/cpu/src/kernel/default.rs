@@ -84,7 +84,7 @@ impl Choice {
         let is_taken_apart = f.in_place && is_short && f.k < 16;
         let vec = if is_taken_apart { f.vec(v).min(LINE / 2) } else { f.vec(v) };
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
-        Self { vec, k_l: sets(chains), threads, is_little: f.is_little(choice.axis), ..choice }
+        Self { vec, k_l: sets(chains), threads, is_little: f.is_little(choice.axis, threads), ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.

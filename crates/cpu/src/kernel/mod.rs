@@ -33,8 +33,6 @@ pub(crate) const SHARED_BY_FEW: usize = 32 << 20;
 
 /// Multiply-adds up to which a product is not worth the waking of threads.
 pub(crate) const THREADED: usize = 5 << 16;
-/// The same of `gemm.cpu` where vectors are half a line.
-pub(crate) const THREADED_HALVES: usize = 5 << 14;
 
 /// Multiply-adds that writing an element takes as long as, where C takes at most twice the first-level cache, and where it takes
 /// more: 64 x 1023 x 1 took 0.75 of the time on two threads.

@@ -26,8 +26,8 @@ const BEFORE_DOT: f64 = 3.0;
 /// Vectors of k of so tiny a C.
 const TINY: usize = 8;
 
-/// Whether reductions are so short that summing the lanes of dot products takes longer than transposing an operand: one vector and a half
-/// where a vector of 32 bytes holds eight, of products with a vector alone; where a vector is a line, as many vectors of k as the shorter
+/// Whether reductions are so short that summing the lanes of dot products takes longer than transposing an operand: up to two vectors
+/// where these are half a line, of products with a vector alone; where a vector is a line, as many vectors of k as the shorter
 /// side of C has elements, of those sides that dot products are for, and more where C has no more elements than a vector: 1 x 1 x 57 took a
 /// third of the time, in f64.
 fn is_brief(device: &DeviceSpec, input: &GemmInput) -> bool {
@@ -40,7 +40,7 @@ fn is_brief(device: &DeviceSpec, input: &GemmInput) -> bool {
     // Rows of the other kind of matrix lie along the result, which a sum of its rows is made of.
     let sums_rows = if input.m == 1 { input.layout.b_transposed() } else { !input.layout.a_transposed() };
     let is_vector = short == 1 && !sums_rows;
-    // Of up to 512 elements. On a Zen 3 13 to 15 steps in f32 took 0.7 of the time in the mean, 16 to 20 0.7 to 1.3, 24 1.25; in f64 up to 7 steps took
+    // On a Zen 3 13 to 15 steps in f32 took 0.7 of the time in the mean, 16 to 20 0.7 to 1.3, 24 1.25; in f64 up to 7 steps took
     // 0.1 to 0.9, 8 1.1 to 1.2.
     let most = match input.dtype() {
         DType::F32 => 15,

@@ -54,6 +54,8 @@ fn short_rows_from_memory_are_asked_for_where_vectors_are_half_a_line() {
     assert_eq!([prefetch(32, 1500, 2, 641), prefetch(32, 1500, 9, 600), prefetch(32, 1500, 1, 512)], ["0"; 3]);
     assert_eq!([prefetch(32, 9000, 2, 100), prefetch(32, 9000, 2, 128)], ["0", "1"]);
     assert_eq!([prefetch(32, 50, 3, 600), prefetch(32, 100, 1, 300), prefetch(16, 100, 1, 512)], ["0", "0", "1"]);
+    // Rows that share lines.
+    assert_eq!([15, 16].map(|k| prefetch(32, 9000, 1, k)), ["0", "1"]);
     // Of lines the next tile is asked for in any case.
     assert_eq!([prefetch(64, 9000, 2, 2049), prefetch(64, 9000, 9, 700)], ["1", "2"]);
 }
@@ -150,5 +152,5 @@ fn brief_reductions_are_left_to_others_where_vectors_are_half_a_line() {
     // Beside two elements, of many.
     assert_eq!([13, 14].map(|k| led(32, (300, 2, k), DType::F64, Layout::Tn)), [false, true]);
     assert_eq!([24, 25].map(|k| led(32, (2, 300, k), DType::F32, Layout::Tn)), [false, true]);
-    assert_eq!([59, 60].map(|n| led(32, (2, n, 32), DType::F32, Layout::Tn)), [false, true]);
+    assert_eq!([79, 80].map(|n| led(32, (2, n, 32), DType::F32, Layout::Tn)), [false, true]);
 }

@@ -36,7 +36,8 @@ pub(super) struct Facts {
     /// Whether C is written and not read, and whether whole vectors of it are aligned.
     pub(super) writes_only: bool,
     pub(super) aligned: bool,
-    /// Whether columns of C begin with a line.
+    /// Whether operands begin with a line, and columns of C.
+    pub(super) begins_lines: bool,
     pub(super) columns_are_lines: bool,
     /// Bytes from a row or column of A to the next, of B, and from a column of C to the next.
     pub(super) pitch_a: usize,
@@ -85,6 +86,7 @@ impl Facts {
             writes_only: input.beta == ScalarClass::Zero,
             aligned: (input.ldc * out).is_multiple_of(fact("vec_max", 16))
                 && input.operand_align() >= fact("vec_max", 16),
+            begins_lines: input.operand_align() >= LINE,
             columns_are_lines: (input.ldc * out).is_multiple_of(LINE) && input.operand_align() >= LINE,
             pitch_a,
             pitch_b,
@@ -219,8 +221,9 @@ impl Facts {
     /// Vectors of the part of a thread past which the operand across them is read.
     pub(super) fn passes(&self, axis: Axis) -> usize {
         let (v, s) = self.sides(axis);
-        let is_whole = self.is_little(axis) || self.shortens_runs(axis);
-        let along = if is_whole { 1 } else { self.along(axis, best_tile(self, v, s).1) };
+        let tile = best_tile(self, v, s);
+        let is_whole = self.is_little(axis, self.divided(axis, tile)) || self.shortens_runs(axis);
+        let along = if is_whole { 1 } else { self.along(axis, tile.1) };
         v / along / self.lanes
     }
 

@@ -12,6 +12,9 @@ use crate::sets::PAGE;
 /// 0.56 of the time, 32 columns 0.85, 64 as long, 128 columns 1.09; nobody has measured vectors of a line.
 const WIDENED: usize = 64;
 
+/// Steps from which on a panel of a near operand is long enough to be read to its end.
+const LONG_PANEL: usize = 192;
+
 impl Choice {
     /// The long operand is read along vectors, from where it lies or by copies of some lines of it, or along k and broadcast.
     pub(super) fn skinny(f: &Facts) -> Self {
@@ -98,7 +101,8 @@ impl Choice {
             return plain.read_nearby(f, short, ends_soon);
         }
         if f.halves_lines() && f.in_place && !f.reads_whole_lines(axis, short) {
-            // On a Zen 3 random operands of 17 to 90 MB took 0.5 to 0.65 of the time in the mean that a panel of some hundred steps at a time took, complex ones too.
+            // On one thread and two of a Zen 3 random operands of 17 to 90 MB, of elements of all sizes, took 0.5 to 0.65 of the time in the mean
+            // that they took by panels of 32 or 512 steps.
             return plain.by_pages();
         }
         plain.read_from_afar(f, short, ends_soon)
@@ -108,6 +112,19 @@ impl Choice {
     /// lines in time, of 32 it does not.
     fn by_pages(self) -> Self {
         Self { pack_v: false, broadcast: true, u: 16, v_block: 4096, k_s: 8, prefetch: 0, ..self }
+    }
+
+    /// A long operand on vectors of half a line, of which a panel is read to its end, some hundred steps of it, before the next one.
+    fn panel_by_panel(self) -> Self {
+        Self {
+            pack_v: false,
+            broadcast: false,
+            u: 512,
+            v_block: self.tile.0 * self.vec / self.es,
+            k_s: 8,
+            prefetch: 32,
+            ..self
+        }
     }
 
     /// A long operand that the last-level cache holds, read from where it lies.
@@ -126,7 +143,11 @@ impl Choice {
             // On a Zen 3 random operands of 1 to 16 MB beside 2 to 18 rows or columns took 0.58 to 0.93 of the time in the mean on one thread,
             // and 0.64 to 0.82 on two, that they took by more steps. The larger the operand, the larger the gain. Of steps that lie half a page to
             // a page apart those of 11 to 16 MB took 0.46 to 0.85 on one thread and 0.73 to 1.0 on two, smaller ones up to 1.6 times as long.
-            return near.by_pages();
+            return if f.k >= LONG_PANEL && f.reads_whole_lines(axis, short) {
+                near.panel_by_panel()
+            } else {
+                near.by_pages()
+            };
         }
         let thrashes = f.thrashes_tlb(axis);
         if f.waits_for_l3() && f.in_place && (short >= 8 || !thrashes) {
@@ -145,7 +166,8 @@ impl Choice {
     fn read_from_afar(self, f: &Facts, short: usize, ends_soon: bool) -> Self {
         let far = Self { pack_v: false, prefetch: 32, ..self };
         if f.is_half() && f.in_place {
-            return Self { u: 512, k_s: 8, ..far };
+            // These [are whole lines](Facts::reads_whole_lines).
+            return far.panel_by_panel();
         }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
         // a block of k, that costs more than some pages, unless there is little of it; more so for short vectors, and less where each step
@@ -187,11 +209,13 @@ impl Choice {
 }
 
 impl Facts {
-    /// Whether a long operand in memory is read a panel of whole lines at a time, some hundred steps of it, beside more than eight numbers: steps begin
-    /// with a line, and not so many pages apart that they fall into few sets of the second-level cache. On a Zen 3 random operands [by
-    /// pages](Choice::by_pages) took 1.2 to 1.4 times as long, but 0.7 to 0.9 beside fewer numbers, 0.7 of other steps, and 0.4 to 1.0 of those.
+    /// Whether a long operand is better read [panel by panel](Choice::panel_by_panel) than [by pages](Choice::by_pages): beside more than eight real
+    /// numbers, where steps begin with a line, but not so many pages apart that they fall into few sets of the second-level cache. On a Zen 3 such
+    /// operands of 17 to 60 MB took 0.7 to 0.85 of the time in the mean, those of 1 to 16 MB 0.85 to 0.95; beside fewer numbers they took 1.1 to 1.4
+    /// times as long, other steps 1.5 times.
     fn reads_whole_lines(&self, axis: Axis, short: usize) -> bool {
         let pitch = self.pitch_along(axis);
-        self.parts == 1 && short > 8 && pitch.is_multiple_of(LINE) && !pitch.is_multiple_of(2 * PAGE)
+        let is_aligned = self.begins_lines && pitch.is_multiple_of(LINE) && !pitch.is_multiple_of(2 * PAGE);
+        self.is_half() && short > 8 && is_aligned
     }
 }

@@ -1,9 +1,8 @@
 //! How threads divide a product.
 
 use super::facts::{Facts, Family, OFTEN};
-use super::tiles::best_tile;
 use crate::config::Axis;
-use crate::kernel::{ENOUGH_STEPS, READ, THREADED, THREADED_HALVES, reads_short_runs, steps_of_work};
+use crate::kernel::{ENOUGH_STEPS, READ, THREADED, reads_short_runs, steps_of_work};
 use crate::sets::PAGE;
 
 /// The dimensions that threads divide.
@@ -72,35 +71,37 @@ impl Facts {
 
     /// Whether there is too little to do for the waking of threads, in multiply-adds of 32-bit numbers: by all lanes of vectors along this axis,
     /// some of which are masked; narrower vectors take as long.
-    pub(super) fn is_little(&self, axis: Axis) -> bool {
+    pub(super) fn is_little(&self, axis: Axis, divided: Threads) -> bool {
         let (v, s) = self.sides(axis);
         let written = [self.n, self.products, self.out].into_iter().fold(self.m, usize::saturating_mul);
         let steps = steps_of_work(self.k, written, self.l1);
         let factors = [s, steps, self.products, self.parts * self.parts, (self.es / self.parts).div_ceil(4)];
         let multiplied = factors.into_iter().fold(v.next_multiple_of(self.lanes), usize::saturating_mul);
         let read = (self.m + self.n).saturating_mul(self.k).saturating_mul(self.products * self.es.div_ceil(4) * READ);
-        multiplied.max(read) <= self.threaded(axis)
+        multiplied.max(read) <= self.threaded(axis, divided)
     }
 
-    /// Multiply-adds up to which threads are not woken. Where vectors are half a line, on two threads of a Zen 3 called again and again, random products
-    /// between the two bounds took 0.7 to 0.8 of the time in the mean, complex ones too; where each thread writes a part of a column in few steps,
-    /// 1.0 to 1.25, and of few steps at all 0.85 to 1.3.
-    fn threaded(&self, axis: Axis) -> usize {
-        if !(self.halves_lines() && self.in_place) {
+    /// Multiply-adds up to which threads are not woken. For single products on two threads whose vectors are half a line, which a Zen 3 took in 0.7 to
+    /// 0.8 of the time in the mean when it was asked again and again, in f32, f64, and complex numbers, those are a quarter of what they are elsewhere;
+    /// a half where threads take slices of the reduction, or few steps; and not less where each thread writes a part of a column in few steps, or in
+    /// some of 8 bytes: 1.0 to 1.25, but 0.65 to 0.9 where C is transposed. What `gemm.cpu-small` takes on one thread is no matter of this.
+    fn threaded(&self, axis: Axis, divided: Threads) -> usize {
+        if !(self.halves_lines() && self.in_place && self.threads == 2 && self.products == 1) {
             return THREADED;
         }
-        let (v, s) = self.sides(axis);
-        let few = if self.es == 8 && self.parts == 1 { FEW_STEPS } else { FEW_STEPS / 3 };
-        match self.divided(axis, best_tile(self, v, s)) {
-            Threads::Grid(2..) if axis == Axis::M && self.k <= few => THREADED,
-            Threads::Grid(_) if self.k > FEW_STEPS / 3 => THREADED_HALVES,
-            _ => 2 * THREADED_HALVES,
+        let some = if self.es == 8 && self.parts == 1 { FEW_STEPS } else { VERY_FEW_STEPS };
+        match divided {
+            Threads::Grid(2..) if axis == Axis::M && self.k <= some => THREADED,
+            Threads::Grid(_) if self.k > VERY_FEW_STEPS => THREADED / 4,
+            _ => THREADED / 2,
         }
     }
 }
 
 /// Steps that take little beside the writing of C.
 const FEW_STEPS: usize = 16;
+/// Steps that take next to nothing beside it.
+const VERY_FEW_STEPS: usize = 5;
 
 #[cfg(test)]
 mod tests {

@@ -251,7 +251,10 @@ fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
     let beside = |m, n, dtype| steps(32, (m, n, 2000), dtype, Layout::Nn);
     assert_eq!([8, 9].map(|n| beside(5008, n, DType::F32)), [(16, 8), (512, 8)]);
     assert_eq!([5000, 4096, 6144, 5120].map(|m| beside(m, 9, DType::F32)), [(16, 8), (16, 8), (16, 8), (512, 8)]);
-    assert_eq!(beside(5008, 6, DType::C32), (16, 8));
+    assert_eq!(beside(5008, 9, DType::C32), (16, 8));
+    // The same of nearer ones that are long enough.
+    let near = |n, k| steps(32, (2000, n, k), DType::F32, Layout::Nn);
+    assert_eq!([near(8, 1024), near(9, 1024), near(9, 191)], [(16, 8), (512, 8), (16, 8)]);
     let few = choice(32, &product((6, 1699, 1024), DType::F32, Layout::Nt));
     assert_eq!((few.broadcast, few.prefetch, few.pack_v), (true, 0, false));
 }
