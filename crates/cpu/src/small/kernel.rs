@@ -214,6 +214,21 @@ mod tests {
     }
 
     #[test]
+    fn steps_that_evict_each_other_are_read_by_tiles_of_a_line() {
+        let tile = |vec_max, lda, k, dtype| {
+            let input = GemmInput { lda, ..GemmInput::new(512, 9, k, dtype, Layout::Nn) };
+            let problem = Bound::new(Arc::new(CpuSmall::new()), Arc::new(device(vec_max, 1)), input).unwrap();
+            let config = problem.space().config(&problem.default_point().unwrap());
+            ["m_s", "n_s"].map(|name| config.get(name).unwrap().to_string())
+        };
+        assert_eq!([tile(32, 512, 200, DType::F64), tile(32, 512, 200, DType::F32)], [["8", "5"], ["16", "5"]]);
+        // Steps that are spread, few steps, and other vectors.
+        assert_eq!([tile(32, 544, 200, DType::F64), tile(32, 512, 8, DType::F64)], [["16", "3"]; 2]);
+        let others = [16, 64].map(|vec_max| [512, 544].map(|lda| tile(vec_max, lda, 200, DType::F64)));
+        assert!(others.iter().all(|[crowded, spread]| crowded == spread));
+    }
+
+    #[test]
     fn long_columns_of_few_steps_are_small_products_where_vectors_are_half_a_line() {
         let product = |(m, n, k), layout| GemmInput::new(m, n, k, DType::F32, layout);
         let suits = |vec_max, input: &GemmInput| CpuSmall::new().suits(&device(vec_max, 1), input) > 0.0;
