@@ -108,8 +108,8 @@ impl Kernel for CpuAxpy {
 
     /// Long columns of a matrix that the first-level cache does not hold, or that `gemm.cpu-small` has no code for: strips of it would
     /// cost `gemm.cpu` more than sums that go to C and back cost here. Each column of C brings such sums, which only a matrix from beyond
-    /// the second-level cache hides; where vectors are less than a line, they are twice as many, and only the wait for memory hides them, that for few columns of the matrix
-    /// where vectors are half a line.
+    /// the second-level cache hides; where vectors are less than a line, they are twice as many, and only the wait for memory hides them;
+    /// where vectors are half a line, only if the matrix has few columns.
     /// Where vectors are lines, a C that is only written is asked for before, so that two passes over it cost no more than strips.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
@@ -153,7 +153,9 @@ impl Kernel for CpuAxpy {
 mod tests {
     use super::*;
     use crate::proofs::device;
+    use std::sync::Arc;
     use tilewright_core::dtype::DType;
+    use tilewright_core::problem::{Bound, Problem};
     use tilewright_ops::gemm::Layout;
 
     #[test]
@@ -170,5 +172,27 @@ mod tests {
         };
         assert_eq!((of(32, long), of(32, crowded), of(32, others)), ([true; 3], [true; 3], [false; 3]));
         assert_eq!([16, 64].map(|vec_max| (of(vec_max, long), of(vec_max, crowded))), [([false; 3], [false; 3]); 2]);
+    }
+
+    #[test]
+    fn few_columns_of_a_matrix_from_memory_are_summed_beside_three() {
+        let suits = |vec_max, k| {
+            CpuAxpy::new().suits(&device(vec_max, 1), &GemmInput::new(150_000, 3, k, DType::F32, Layout::Nn)) > 0.0
+        };
+        assert_eq!([(32, 64), (32, 65), (16, 65)].map(|(vec_max, k)| suits(vec_max, k)), [true, false, true]);
+    }
+
+    #[test]
+    fn short_columns_from_beyond_the_second_level_cache_ask_for_those_behind() {
+        let prefetch = |vec_max, lda| {
+            let input = GemmInput { lda, ..GemmInput::new(500, 1, 3000, DType::F32, Layout::Nn) };
+            let problem = Bound::new(Arc::new(CpuAxpy::new()), Arc::new(device(vec_max, 1)), input).unwrap();
+            let config = problem.space().config(&problem.default_point().unwrap());
+            config.get("prefetch").unwrap().to_string()
+        };
+        assert_eq!(
+            [(32, 512), (32, 513), (16, 512), (64, 512)].map(|(vec_max, lda)| prefetch(vec_max, lda)),
+            ["64", "8", "8", "8"]
+        );
     }
 }

@@ -125,8 +125,9 @@ const SUMS: i64 = 4;
 /// Columns of a group beyond which streams get in each other's way.
 const COLUMNS: usize = 8;
 
-/// Bytes of a column up to which lines of the next columns are asked for, where vectors are half a line: on a Zen 3 random matrices of such columns
-/// from beyond the second-level cache took 0.85 to 0.95 of the time in the mean, those from memory 0.7 beside two columns of C.
+/// Bytes from a column to the next up to which lines are asked for a page ahead, behind the end of the column, where vectors are half a line: by the
+/// last columns of a group, in the next group. On a Zen 3 random matrices of such columns from beyond the second-level cache took 0.85 to 0.95 of
+/// the time in the mean, those from memory 0.7 beside two columns of C.
 const SHORT_COLUMN: i64 = 2048;
 
 /// As many columns of a group as registers hold the scalars of beside enough sums, of the widest vectors in bytes: a value of `k_s`.
@@ -155,10 +156,9 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let far = 2 * (matrix / threads) > reach * int("l2_bytes");
     let near = int("l1d_bytes") / if across > 1 && int("vec_max") >= 64 { 4 } else { 2 };
     let kept = if far { int("l2_bytes") / 8 } else { near } / (across * es);
-    // Columns so short that their ends come soon: as many lines ahead as some columns take.
     let pitch = es * if int("m") == 1 { int("ldb") } else { int("lda") };
-    let is_short = is_half_line(int("vec_max") as usize) && pitch <= SHORT_COLUMN;
-    let ahead = if is_short { 64 } else { 8 };
+    let ends_soon = is_half_line(int("vec_max") as usize) && pitch <= SHORT_COLUMN;
+    let ahead = if ends_soon { 64 } else { 8 };
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let blocks = BLOCKS.iter().rev().filter(|&&block| block <= kept);
     space.preferred_point(|param| match &*param.name {

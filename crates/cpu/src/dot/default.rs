@@ -271,7 +271,7 @@ impl Facts {
             return column <= SHORT_FAR_ROW;
         }
         let is_short = match self.short() {
-            // Less than a line apart the next ones are fetched with it: asked for, they took up to 1.25 times as long.
+            // Less than a line apart the next ones are fetched with it: asked for, they took up to 1.25 times as long. From memory that was not measured.
             1 => column <= SHORT_ROW_HALVES && self.pitch >= LINE,
             _ => !is_cut && SHORT_ROWS_HALVES.contains(&column),
         };

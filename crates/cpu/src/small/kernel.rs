@@ -26,8 +26,8 @@ const BEFORE_DOT: f64 = 3.0;
 /// Vectors of k of so tiny a C.
 const TINY: usize = 8;
 
-/// Whether reductions are so short that summing the lanes of dot products takes longer than transposing an operand: up to two vectors
-/// where these are half a line, of products with a vector alone; where a vector is a line, as many vectors of k as the shorter
+/// Whether reductions are so short that summing the lanes of dot products takes longer than transposing an operand: less than two
+/// vectors where these are half a line, of products with a vector alone; where a vector is a line, as many vectors of k as the shorter
 /// side of C has elements, of those sides that dot products are for, and more where C has no more elements than a vector: 1 x 1 x 57 took a
 /// third of the time, in f64.
 fn is_brief(device: &DeviceSpec, input: &GemmInput) -> bool {

@@ -54,8 +54,12 @@ fn short_rows_from_memory_are_asked_for_where_vectors_are_half_a_line() {
     assert_eq!([prefetch(32, 1500, 2, 641), prefetch(32, 1500, 9, 600), prefetch(32, 1500, 1, 512)], ["0"; 3]);
     assert_eq!([prefetch(32, 9000, 2, 100), prefetch(32, 9000, 2, 128)], ["0", "1"]);
     assert_eq!([prefetch(32, 50, 3, 600), prefetch(32, 100, 1, 300), prefetch(16, 100, 1, 512)], ["0", "0", "1"]);
-    // Rows that share lines.
+    // Rows that share lines, and short ones that do not.
     assert_eq!([15, 16].map(|k| prefetch(32, 9000, 1, k)), ["0", "1"]);
+    let apart = GemmInput { lda: 16, ..GemmInput::new(9000, 1, 15, DType::F32, Layout::Tn) };
+    let problem = Bound::new(Arc::new(CpuDot::new()), Arc::new(device(32, 1)), apart).unwrap();
+    let config = problem.space().config(&problem.default_point().unwrap());
+    assert_eq!(config.get("prefetch").unwrap().to_string(), "1");
     // Of lines the next tile is asked for in any case.
     assert_eq!([prefetch(64, 9000, 2, 2049), prefetch(64, 9000, 9, 700)], ["1", "2"]);
 }

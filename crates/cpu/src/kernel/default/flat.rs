@@ -126,10 +126,10 @@ impl Choice {
         // What vectors are loaded from stays in the first-level cache while some columns are written. Where vectors are half a line it stays in the
         // second-level one, so that columns are written in longer runs: random products of a Zen 3 took 0.87 to 0.9 of the time in the mean, complex
         // ones too, on one thread and two.
-        let is_half = f.halves_lines() && f.in_place;
-        let near = if is_half { f.l2 } else { f.l1 };
+        let stays_in_l2 = f.halves_lines() && f.in_place;
+        let near = if stays_in_l2 { f.l2 } else { f.l1 };
         let v_block = (near / 2 / (f.k * f.es)).max(4 * f.lanes);
-        let v_block = if f.copies_all(self.axis) || (is_half && v <= v_block) { ALL } else { v_block };
+        let v_block = if f.copies_all(self.axis) || (stays_in_l2 && v <= v_block) { ALL } else { v_block };
         let stays = 4 * bytes / f.threads <= 5 * f.l2;
         let ends_soon = v * f.out <= 3 * PAGE / 8 && f.k >= 6 && stays;
         let waits = f.waits_for_l3() && !ends_soon;

@@ -114,7 +114,7 @@ impl Choice {
         Self { pack_v: false, broadcast: true, u: 16, v_block: 4096, k_s: 8, prefetch: 0, ..self }
     }
 
-    /// A long operand on vectors of half a line, of which a panel is read to its end, some hundred steps of it, before the next one.
+    /// A long operand on vectors of half a line: up to 512 steps of a panel are read before the next panel.
     fn panel_by_panel(self) -> Self {
         Self {
             pack_v: false,

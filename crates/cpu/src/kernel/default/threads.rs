@@ -81,10 +81,10 @@ impl Facts {
         multiplied.max(read) <= self.threaded(axis, divided)
     }
 
-    /// Multiply-adds up to which threads are not woken. For single products on two threads whose vectors are half a line, which a Zen 3 took in 0.7 to
-    /// 0.8 of the time in the mean when it was asked again and again, in f32, f64, and complex numbers, those are a quarter of what they are elsewhere;
-    /// a half where threads take slices of the reduction, or few steps; and not less where each thread writes a part of a column in few steps, or in
-    /// some of 8 bytes: 1.0 to 1.25, but 0.65 to 0.9 where C is transposed. What `gemm.cpu-small` takes on one thread is no matter of this.
+    /// Multiply-adds up to which threads are not woken. Where vectors are half a line, for a single product on exactly two threads: a quarter of
+    /// [`THREADED`]; half of it where threads divide the reduction or there are up to 5 steps; all of it where each thread writes a part of every
+    /// column in up to 5 steps, or 16 in f64. On two threads of a Zen 3 that were called without a pause, random products above these bounds and
+    /// below `THREADED` took 0.7 to 0.8 of the time in the mean, complex ones too; parts of columns took 1.0 to 1.25 times as long in so few steps.
     fn threaded(&self, axis: Axis, divided: Threads) -> usize {
         if !(self.halves_lines() && self.in_place && self.threads == 2 && self.products == 1) {
             return THREADED;

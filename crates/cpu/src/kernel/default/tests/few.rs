@@ -178,6 +178,7 @@ fn columns_of_few_steps_are_written_in_long_runs() {
     assert_eq!(of(32, (9000, 20, 8), DType::F32), (Axis::M, l2 / 2 / 32));
     assert_eq!(of(32, (9000, 20, 8), DType::C64), (Axis::M, l2 / 2 / 128));
     assert_eq!(of(16, (9000, 20, 8), DType::F32), (Axis::M, l1 / 2 / 32));
+    assert_eq!([8192, 8193].map(|m| of(32, (m, 20, 8), DType::F32).1), [ALL, 8192]);
 }
 
 #[test]
@@ -206,4 +207,11 @@ fn threads_are_woken_sooner_where_vectors_are_half_a_line() {
         is_little(32, (8, 8, 2000), DType::F32, Layout::Tn) && !is_little(32, (8, 8, 4000), DType::F32, Layout::Tn)
     );
     assert!(is_little(32, (20, 20, 200), DType::Bf16, Layout::Nn));
+    // Some steps of doubles, other numbers of threads, and batches.
+    let doubles = |k| is_little(32, (800, 10, k), DType::F64, Layout::Nn);
+    assert_eq!([16, 17].map(doubles), [true, false]);
+    let three = Choice::of(&Facts::of(&spec(32, 3), &product((800, 10, 7), DType::F32, Layout::Nn)));
+    let single = product((800, 10, 7), DType::F32, Layout::Nn);
+    let two = GemmInput { batch: tilewright_ops::gemm::Batch { count: 2, ..single.batch }, ..single };
+    assert!(three.is_little && Choice::of(&Facts::of(&spec(32, 2), &two)).is_little);
 }

@@ -254,7 +254,9 @@ fn rows_on_pages_of_their_own_are_read_a_few_at_a_time() {
     assert_eq!(beside(5008, 9, DType::C32), (16, 8));
     // The same of nearer ones that are long enough.
     let near = |n, k| steps(32, (2000, n, k), DType::F32, Layout::Nn);
-    assert_eq!([near(8, 1024), near(9, 1024), near(9, 191)], [(16, 8), (512, 8), (16, 8)]);
+    assert_eq!([near(8, 1024), near(9, 192), near(9, 191)], [(16, 8), (512, 8), (16, 8)]);
+    let unaligned = GemmInput { align: 32, ..product((5008, 9, 2000), DType::F32, Layout::Nn) };
+    assert_eq!(choice(32, &unaligned).u, 16);
     let few = choice(32, &product((6, 1699, 1024), DType::F32, Layout::Nt));
     assert_eq!((few.broadcast, few.prefetch, few.pack_v), (true, 0, false));
 }
