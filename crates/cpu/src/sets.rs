@@ -40,7 +40,8 @@ pub(crate) fn is_one_set(pitch: usize, ways: usize) -> bool {
 /// of two fall into few of its sets.
 pub(crate) fn side_by_side(pitch: usize, l1: usize) -> usize {
     let ways = ways(l1);
-    let apart = [PAGE, PAGE / 2, PAGE / 4].into_iter().find(|apart| is_shared(pitch, *apart, ways)).unwrap_or(LINE);
+    let apart =
+        [PAGE, PAGE / 2, PAGE / 4, PAGE / 8].into_iter().find(|apart| is_shared(pitch, *apart, ways)).unwrap_or(LINE);
     (l1 / apart).max(1)
 }
 
@@ -72,7 +73,7 @@ mod tests {
     #[test]
     fn rows_pages_apart_are_as_many_as_ways() {
         let of = |pitch| side_by_side(pitch, 48 << 10);
-        assert_eq!([of(4096), of(8192), of(2048), of(1024)], [12, 12, 24, 48]);
+        assert_eq!([of(4096), of(8192), of(2048), of(1024), of(1536)], [12, 12, 24, 48, 96]);
         // A few bytes off a page is as a page; a line off it, or rows line by line, use the whole cache.
         assert_eq!([of(4096 + 64), of(4096 + 4), of(64)], [768, 12, 768]);
         assert_eq!(side_by_side(4096, 1 << 10), 1);

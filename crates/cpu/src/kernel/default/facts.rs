@@ -1,5 +1,6 @@
 //! What a choice depends on, and the family of a product.
 
+use super::ALL;
 use super::tiles::{TALL, best_tile, tile_cycles};
 use crate::LINE;
 use crate::blueprint::FAR_BYTES;
@@ -236,6 +237,11 @@ impl Facts {
         (vecs, across.min(side_by_side(pitch, self.l1)))
     }
 
+    /// Steps so many bytes apart of which [the first-level cache holds](side_by_side) a line each.
+    pub(super) fn held(&self, pitch: usize) -> usize {
+        if pitch < LINE { ALL } else { side_by_side(pitch, self.l1) }
+    }
+
     /// Steps of a block of a deep product. Tiles of C are written once for each block, in which their panels fill the first-level cache twice
     /// over; all of a block stays in a quarter of the second-level one.
     pub(super) fn deep_steps(&self, axis: Axis, tile: (usize, usize), fits_l2: bool) -> usize {
@@ -320,6 +326,14 @@ impl Facts {
         self.halves_lines() && self.in_place && !self.pitch_along(axis).is_multiple_of(LINE) && is_out
     }
 
+    /// Whether a long operand of elements of 16 bytes is copied by the first tile of each panel on its way, by vectors of half a line: where it does
+    /// not lie along k, and vectors do not cross lines.
+    pub(super) fn copies_panels(&self) -> bool {
+        let (axis, is_loaded) = if self.m >= self.n { (Axis::M, !self.deep_a) } else { (Axis::N, !self.deep_b) };
+        let is_aligned = self.begins_lines && self.pitch_along(axis).is_multiple_of(LINE / 2);
+        self.es == 16 && self.halves_lines() && is_loaded && is_aligned
+    }
+
     /// Whether the short operand of a skinny product whose long one lies along k, all of which goes past each few rows of that, is copied although its
     /// vectors of half a line can be loaded where they lie: unless steps share a line or are one, and where each thread has some rows. On a Zen 3
     /// 64 x 500 x 5000 nn took 0.34 of the time with lda 1024, of which steps fall into few sets of a cache; 60 x 500 x 2000 and 100 x 500 x 2000,
@@ -373,6 +387,12 @@ impl Facts {
             && !is_one_set(if self.deep_a { self.pitch_b } else { self.pitch_a }, ways(self.l1))
     }
 
+    /// Whether a long operand streams past so many rows or columns. On one thread of a Zen 3 products of 65 to 128 in c64 took 0.95 of the time that
+    /// they took as large ones where [panels are copied on the way](Self::copies_panels), on two 1.1 times.
+    fn is_short(&self, short: usize) -> bool {
+        short <= SHORT / self.parts || (short <= SHORT && self.threads == 1 && self.copies_panels())
+    }
+
     pub(super) fn family(&self) -> Family {
         let (short, long) = (self.m.min(self.n), self.m.max(self.n));
         if self.k <= 64 && long > 64 {
@@ -383,7 +403,7 @@ impl Facts {
             Family::Medium
         } else if self.is_long() {
             Family::Long
-        } else if short <= SHORT / self.parts && long > 2 * short {
+        } else if long > 2 * short && self.is_short(short) {
             Family::Skinny
         } else {
             Family::Large

@@ -27,7 +27,8 @@ impl Choice {
         if along_k {
             // As few rows at once as a processor follows by itself, from end to end.
             let (_, rows) = f.side_by_side(axis, (1, ROWS));
-            let (vectors, across) = best_tile(f, short, rows);
+            // Rows that crowd sets are balanced as others are, where those are complex: 2560 x 64 x 2560 tn in c64 took 0.93 of the time.
+            let (vectors, across) = best_tile(f, short, if f.parts == 2 { ROWS } else { rows });
             let tile = (vectors, across.min(rows));
             let pack_v = !f.is_loaded(axis) || f.copies_short(axis);
             // A processor runs ahead in long rows by itself.
@@ -35,6 +36,13 @@ impl Choice {
             // The short operand is read for each few rows: as much of it at once as stays near.
             let stays = f.l3 <= SHARED_BY_FEW || short * f.k * f.es <= 3 * f.l2 / 4;
             let u = if stays { ALL } else { f.l2 / 2 / (short * f.es) };
+            // All of it rather than all steps, where it is of elements of 16 bytes and copied, of which a block is at most two second-level caches.
+            let most = if f.halves_lines() && f.es == 16 && pack_v {
+                2 * f.l2 / (short.next_power_of_two() * f.es)
+            } else {
+                ALL
+            };
+            let u = u.min(most);
             let by_rows = Self { tile, pack_v, pack_s: false, u, v_block: 256, k_s: 8, prefetch, ..common };
             // A panel of vectors of half a line that the first-level cache holds stays there while all rows go past it: random products of 9 to 70
             // columns on a Zen 3 took 0.94 of the time in the mean, 0.87 on two threads. In blocks of k, or past rows of more than 6 MB, 1.1 to 1.4
@@ -196,6 +204,7 @@ impl Choice {
         let begins_anywhere = f.waits_for_l3() && f.in_place && !f.pitch_along(self.axis).is_multiple_of(LINE);
         let copied = Self { u: 256, pack_v, ..self };
         match f.es {
+            16 if f.copies_panels() => copied.panel_of_three(f),
             16 => Self { broadcast: true, v_block: 16 * LINE / f.es, ..copied },
             // Two lines of each step, which begins elsewhere in a line, lie in three: 5001 x 64 x 500 nn took 0.9 to 0.95 of the time.
             4 if begins_anywhere => Self { v_block: 8 * LINE / f.es, ..copied },
@@ -205,6 +214,13 @@ impl Choice {
             _ if shares_lines => Self { u: 32 * f.es, v_block: 8 * LINE / f.es, k_s: 8, prefetch: 0, ..copied },
             _ => copied,
         }
+    }
+
+    /// A long operand of elements of 16 bytes, of which the first tile of each panel of three vectors of half a line copies the panel on its way: its lines
+    /// are asked for while the panel before is multiplied. Few steps of those that lie whole ways of the second-level cache apart stay there.
+    fn panel_of_three(self, f: &Facts) -> Self {
+        let (u, prefetch) = if f.pitch_along(self.axis).is_multiple_of(f.l2 / 8) { (128, 32) } else { (256, 8) };
+        Self { tile: (3, 2), pack_v: true, broadcast: false, u, v_block: 4 * f.lanes, k_s: 8, prefetch, ..self }
     }
 }
 

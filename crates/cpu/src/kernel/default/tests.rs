@@ -8,6 +8,7 @@ use tilewright_core::expr::Value;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_ops::gemm::{Batch, Layout, ScalarClass};
 
+mod crowded;
 mod few;
 mod narrow;
 mod placed;
