@@ -282,9 +282,10 @@ impl Blueprint {
             _ if self.pack_v => Loaded::AsIs,
             Stored::Bf16Pairs => Loaded::Woven,
             Stored::Bf16 => Loaded::Widened,
+            Stored::F16 => Loaded::Converted,
             Stored::Same => Loaded::AsIs,
             // Rules have them packed.
-            Stored::F16 | Stored::I8 | Stored::I8Quads => unreachable!("{:?} is not loaded where it lies", self.stored),
+            Stored::I8 | Stored::I8Quads => unreachable!("{:?} is not loaded where it lies", self.stored),
         }
     }
 

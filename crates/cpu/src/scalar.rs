@@ -82,7 +82,7 @@ impl Numbers {
 pub(crate) enum Stored {
     /// What vectors hold.
     Same,
-    /// 16-bit floating point, which becomes binary32 when it is packed; bfloat16 also when vectors of it are loaded.
+    /// 16-bit floating point, which becomes binary32 when it is packed or when vectors of it are loaded.
     Bf16,
     F16,
     /// 8-bit integers, which become pairs of 16-bit ones.

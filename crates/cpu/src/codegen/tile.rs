@@ -53,6 +53,8 @@ pub(crate) enum Loaded {
     Woven,
     /// Binary32 of bfloat16.
     Widened,
+    /// Binary32 of binary16.
+    Converted,
 }
 
 /// The operand whose steps of k lie where a table says, and not at equal distances.
@@ -389,7 +391,7 @@ impl Tile {
         match self.loaded_v {
             Loaded::AsIs => {}
             Loaded::Woven => return self.emit_woven_v(e, to, kk, i),
-            Loaded::Widened => return widened::emit_load(self, e, to, (kk, i)),
+            Loaded::Widened | Loaded::Converted => return widened::emit_load(self, e, to, (kk, i)),
         }
         let disp = kk as i64 * i64::from(self.v_k) + (i * self.vector.width.bytes()) as i64;
         if self.v_masked && self.is_tail(i) {

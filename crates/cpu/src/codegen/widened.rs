@@ -1,10 +1,11 @@
-//! Loads vectors of bfloat16 numbers where the caller has them, as binary32: the bits of each below as many zeros.
+//! Loads vectors of 16-bit numbers where the caller has them, as binary32: of bfloat16 the bits of each above as many zeros, of binary16 by the
+//! instruction for it.
 
 use iced_x86::{Code, Instruction, Register};
 
 use super::emitter::{Emitter, mem};
 use super::rounded::SHIFT;
-use super::tile::{Tile, V};
+use super::tile::{Loaded, Tile, V};
 use super::vector::Width;
 
 /// Bytes of a number in memory.
@@ -13,7 +14,7 @@ const NUMBER: usize = 2;
 /// Loads vector `i` of a step of a turn of the loop; of the last vector no more than its elements.
 pub(super) fn emit_load(tile: &Tile, e: &mut Emitter, to: Register, (step, i): (usize, usize)) {
     let at = step as i64 * i64::from(tile.v_k) + (i * tile.vector.lanes() * NUMBER) as i64;
-    let (widen, shift) = codes(tile.vector.width);
+    let (widen, shift) = codes(tile.loaded_v, tile.vector.width);
     match tile.vector.width {
         Width::Z if tile.is_tail(i) => e.op2_load_masked(widen, to, mem(V, at)),
         Width::X | Width::Y if tile.is_tail(i) => {
@@ -23,7 +24,9 @@ pub(super) fn emit_load(tile: &Tile, e: &mut Emitter, to: Register, (step, i): (
         }
         _ => e.op2_load(widen, to, mem(V, at)),
     }
-    e.push(Instruction::with3(shift, to, to, SHIFT));
+    if let Some(shift) = shift {
+        e.push(Instruction::with3(shift, to, to, SHIFT));
+    }
 }
 
 /// Loads so many numbers, fewer than eight, and nothing behind them: AVX2 has no masks for numbers of 16 bits.
@@ -48,11 +51,14 @@ fn emit_first(count: usize, e: &mut Emitter, to: Register, at: i64) {
     }
 }
 
-/// What puts zeros above numbers of 16 bits, and what moves numbers of 32 bits up.
-fn codes(width: Width) -> (Code, Code) {
-    match width {
-        Width::X => (Code::VEX_Vpmovzxwd_xmm_xmmm64, Code::VEX_Vpslld_xmm_xmm_imm8),
-        Width::Y => (Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::VEX_Vpslld_ymm_ymm_imm8),
-        Width::Z => (Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256, Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8),
+/// What makes 32 bits of numbers of 16, and what moves them up where that puts zeros above them.
+fn codes(loaded: Loaded, width: Width) -> (Code, Option<Code>) {
+    match (loaded, width) {
+        (Loaded::Converted, Width::X) => (Code::VEX_Vcvtph2ps_xmm_xmmm64, None),
+        (Loaded::Converted, Width::Y) => (Code::VEX_Vcvtph2ps_ymm_xmmm128, None),
+        (Loaded::Converted, Width::Z) => (Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae, None),
+        (_, Width::X) => (Code::VEX_Vpmovzxwd_xmm_xmmm64, Some(Code::VEX_Vpslld_xmm_xmm_imm8)),
+        (_, Width::Y) => (Code::VEX_Vpmovzxwd_ymm_xmmm128, Some(Code::VEX_Vpslld_ymm_ymm_imm8)),
+        (_, Width::Z) => (Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256, Some(Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8)),
     }
 }

@@ -9,7 +9,9 @@ use tilewright_core::device::{DeviceKind, DeviceSpec};
 pub(crate) fn vec_max() -> i64 {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        // Every processor with AVX2 converts binary16, too; one that hides it takes the portable path.
+        let has_vectors = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        if has_vectors && is_x86_feature_detected!("f16c") {
             // Code for small products takes narrower vectors in the same encodings.
             let has = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl");
             return if has { 64 } else { 32 };

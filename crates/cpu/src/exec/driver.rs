@@ -288,7 +288,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
             match self.es {
                 _ if b.stored != Stored::Same => {
                     let deep = (depth * b.stored.group()).min(b.input.k - first);
-                    narrow::pack(&block, deep, (b.stored, side), to.cast(), self.compiled.simd && converts(b.stored));
+                    narrow::pack(&block, deep, (b.stored, side), to.cast(), self.compiled.simd);
                 }
                 4 => block.pack::<f32>(to.cast(), self.compiled.simd),
                 8 => block.pack::<f64>(to.cast(), self.compiled.simd),
@@ -454,14 +454,6 @@ impl<'a, I: Invoke> Worker<'a, I> {
             (panel(b.pack_v, b.frame.v, b.numbers.head()), 0, (width * self.c_v) as isize)
         };
     }
-}
-
-/// Whether a host with AVX2 also has what vectors of these are converted by.
-fn converts(stored: Stored) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return stored != Stored::F16 || is_x86_feature_detected!("f16c");
-    #[cfg(not(target_arch = "x86_64"))]
-    return stored == Stored::Same;
 }
 
 /// A scalar in the element type, in the low bytes.

@@ -8,7 +8,7 @@ use super::run::Kept;
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::tile::{Gathered, Loaded, Tile, TileStore};
 use crate::scalar::{Float, Numbers};
-use tilewright_core::element::Bf16;
+use tilewright_core::element::{Bf16, F16};
 use tilewright_ops::gemm::ScalarClass;
 
 /// Most elements of a register tile: 32 vectors of 16.
@@ -53,6 +53,11 @@ trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
         unreachable!("only binary32 is made of bfloat16 as it is loaded")
     }
 
+    /// That of a binary16 number.
+    fn of_f16(_: u16) -> Self {
+        unreachable!("only binary32 is made of binary16 as it is loaded")
+    }
+
     /// The numbers of two steps.
     fn woven(_: [u16; 2]) -> Self {
         unreachable!("only bfloat16 is woven as it is loaded")
@@ -70,6 +75,10 @@ trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
 impl Element for f32 {
     fn of_bf16(number: u16) -> Self {
         Bf16(number).to_f32()
+    }
+
+    fn of_f16(number: u16) -> Self {
+        F16(number).to_f32()
     }
 
     fn of_bits(bits: u64) -> Self {
@@ -258,6 +267,7 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
                     let steps = [numbers, numbers.wrapping_byte_offset(tile.v_k as isize / 2)];
                     row.for_each(|(i, x)| *x = T::woven(steps.map(|s| s.add(i).read())));
                 }
+                Loaded::Converted => row.for_each(|(i, x)| *x = T::of_f16(numbers.add(i).read())),
                 Loaded::Widened => row.for_each(|(i, x)| *x = T::of_bf16(numbers.add(i).read())),
                 Loaded::AsIs => row.for_each(|(i, x)| *x = v.add(i).read()),
             }

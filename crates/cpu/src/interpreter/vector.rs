@@ -120,7 +120,7 @@ impl Machine<'_> {
             }
             M::Vpmaddwd | M::Vpdpbusd | M::Vpaddd => self.integers(i),
             M::Vmovdqu16 => self.move_lanes(i, 2),
-            M::Vpermt2w | M::Vpinsrw | M::Vpmovzxwd | M::Vpslld | M::Vcvtneps2bf16 => self.words(i),
+            M::Vpermt2w | M::Vpinsrw | M::Vpmovzxwd | M::Vpslld | M::Vcvtneps2bf16 | M::Vcvtph2ps => self.words(i),
             M::Vdpbf16ps => self.halves(i),
             M::Vunpcklps => self.unpack(i, 4, 0),
             M::Vunpckhps => self.unpack(i, 4, 1),

@@ -3,18 +3,19 @@
 use super::vector::{Bytes, lane, width};
 use super::{Fault, Machine, plain};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-use tilewright_core::element::Bf16;
+use tilewright_core::element::{Bf16, F16};
 
 impl Machine<'_> {
     pub(super) fn words(&mut self, i: &Instruction) -> Result<(), Fault> {
         let value = match i.mnemonic() {
             Mnemonic::Vpermt2w => self.picked(i),
             Mnemonic::Vpinsrw => self.inserted(i)?,
-            Mnemonic::Vpmovzxwd if i.op1_kind() == OpKind::Register => {
-                let (from, lanes) = (self.vector(i.op1_register()), width(i.op0_register()) / 4);
-                std::array::from_fn(|n| if n % 4 < 2 && n / 4 < lanes { from[n / 4 * 2 + n % 4] } else { 0 })
-            }
             Mnemonic::Vpmovzxwd => self.widened(i)?,
+            Mnemonic::Vcvtph2ps => {
+                let numbers = self.widened(i)?;
+                let converted = |n: usize| F16(u16::from_le_bytes(lane(&numbers, 2 * n))).to_f32().to_le_bytes();
+                std::array::from_fn(|n| converted(n / 4)[n % 4])
+            }
             Mnemonic::Vpslld => {
                 let (from, by) = (self.vector(i.op1_register()), i.immediate8());
                 let moved = |n: usize| u32::from_le_bytes(lane(&from, n / 4)) << by;
@@ -44,8 +45,12 @@ impl Machine<'_> {
         Ok(out)
     }
 
-    /// Numbers in memory with zeros above them, those of the mask if there is one.
+    /// Numbers of a register or in memory with zeros above them, those of the mask if there is one.
     fn widened(&self, i: &Instruction) -> Result<Bytes, Fault> {
+        if i.op1_kind() == OpKind::Register {
+            let (from, lanes) = (self.vector(i.op1_register()), width(i.op0_register()) / 4);
+            return Ok(std::array::from_fn(|n| if n % 4 < 2 && n / 4 < lanes { from[n / 4 * 2 + n % 4] } else { 0 }));
+        }
         let mask = if i.op_mask() == Register::None { u64::MAX } else { self.masks[i.op_mask().number()] };
         let mut out = [0; 64];
         for n in (0..width(i.op0_register()) / 4).filter(|n| mask >> n & 1 == 1) {

@@ -112,7 +112,7 @@ impl Kernel for CpuGemm {
         KernelId::new(match self.kind {
             Kind::Real => "gemm.cpu.6",
             Kind::Complex => "gemm.cpu-complex.2",
-            Kind::Narrow => "gemm.cpu-narrow.4",
+            Kind::Narrow => "gemm.cpu-narrow.5",
         })
     }
 

@@ -252,8 +252,8 @@ fn narrow(builder: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "converted_in_place",
             Implementation,
-            "pack_a == 1 or (bf16 and (not native or k % group == 0))",
-            "vectors of bfloat16 are widened as they are loaded, or woven of whole pairs of steps",
+            "pack_a == 1 or (not i8 and (not native or k % group == 0))",
+            "vectors of 16-bit numbers are widened as they are loaded, or woven of whole pairs of steps",
         )
         .rule(
             "registers_woven",

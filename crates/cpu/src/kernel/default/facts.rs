@@ -97,7 +97,8 @@ impl Facts {
             in_place: Kind::of(input.dtype()) != Kind::Narrow,
             group: if native { stored.group() } else { 1 },
             weaves: stored == Stored::Bf16Pairs && input.k.is_multiple_of(2),
-            widens: stored == Stored::Bf16,
+            // Of binary16 as measured where vectors are half a line.
+            widens: stored == Stored::Bf16 || (stored == Stored::F16 && is_half_line(fact("vec_max", 16))),
         }
     }
 
