@@ -223,10 +223,10 @@ impl Choice {
     /// twice the steps), by wide tiles where they are not many more. On a Zen 3, with wide tiles of 64 steps 50 x 70 x 20000 nt took 0.76 of the
     /// time in f32 that 128 steps took, and 0.93 in f64; 100 x 100 x 3000 took 0.86 and 0.75 of what it took from end to end.
     fn step_by_step(self, f: &Facts, v: usize, s: usize) -> Self {
-        let is_wide = f.widens_tile((v, s), self.tile);
         if let Some(crowded) = self.clone().past_crowded_sets(f) {
             return crowded;
         }
+        let is_wide = f.widens_tile((v, s), self.tile);
         if is_wide || f.parts == 2 {
             let tile = if is_wide { (3, 4 / f.parts) } else { self.tile };
             return Self { tile, u: 64, v_block: 64, k_s: 8, ..self };
@@ -247,7 +247,7 @@ impl Choice {
         }
         match across {
             ..=32 => Some(Self { tile: (2, 6 / f.parts), pack_s: true, u: 2048 / f.es, v_block: 64, k_s: 4, ..self }),
-            ..=64 => {
+            33..=64 => {
                 let tile = if f.parts == 2 { (3, 2) } else { (2, 4) };
                 Some(Self { tile, u: 32, v_block: 64, k_s: 8, ..self })
             }
