@@ -84,7 +84,8 @@ impl Choice {
         let is_taken_apart = f.in_place && is_short && f.k < 16;
         let vec = if is_taken_apart { f.vec(v).min(LINE / 2) } else { f.vec(v) };
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
-        Self { vec, k_l: sets(chains), threads, is_little: f.is_little(choice.axis, threads), ..choice }
+        let pack_v = choice.pack_v || f.is_copied();
+        Self { vec, k_l: sets(chains), threads, is_little: f.is_little(choice.axis, threads), pack_v, ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.
@@ -235,10 +236,11 @@ impl Choice {
         Self { u: 512 / f.es, v_block: panels * self.v_block, k_s: 8, ..self }
     }
 
-    /// The same where steps of the operand across vectors of half a line fall into so few sets of the first-level cache that their lines leave it
-    /// before the next tile reads the rest of them: fewer steps at a time, or copies of them. On a Zen 3 64 x 64 x 60000 nt took 0.85 of the
-    /// time with copies in c64, 128 x 128 x 20000 0.75, in f64 and c32 0.86; with half as many steps 32 x 32 x 60000 in c64 0.93,
-    /// 64 x 64 x 60000 in f64 and c32 0.91, 128 x 128 x 20000 in f32 0.89.
+    /// The same where steps of both operands fall into few sets of the first-level cache, so that lines of the one across vectors of half a line leave it
+    /// before the next tile reads the rest of them: fewer steps at a time, or copies of them. On one thread of a Zen 3 64 x 64 x 60000 nt took 0.85 of the
+    /// time with copies in c64, 128 x 128 x 20000 0.75, in f64 and c32 0.86; with fewer steps 32 x 32 x 60000 in c64 0.93,
+    /// 64 x 64 x 60000 in f64 and c32 0.91, 128 x 128 x 20000 in f32 0.89. Random complex products took 0.93 of the time on one thread and 0.93 to 0.97 on
+    /// two; real ones only on one, of 64 rows and columns or more whose steps are alike, by tiles of two vectors.
     fn past_crowded_sets(self, f: &Facts) -> Option<Self> {
         let (along, across) = (f.held(f.pitch_along(self.axis)), f.held(f.pitch_across(self.axis)));
         let is_even = f.threads == 1 && along == across && f.m.min(f.n) >= 64;

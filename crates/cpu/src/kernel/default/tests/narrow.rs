@@ -275,15 +275,22 @@ fn a_copy_of_b_pays_for_some_steps_and_some_tiles() {
 }
 
 #[test]
-fn a_few_columns_beside_bfloat16_widen_it_where_it_lies() {
-    let packs = |size, layout| choice(32, &product(size, DType::Bf16, layout)).pack_v;
-    assert_eq!([16, 64, 65].map(|n| packs((2560, n, 2560), Layout::Nn)), [false, false, true]);
-    // Columns of a page or two, too.
-    assert_eq!([64, 65].map(|n| packs((2000, n, 5000), Layout::Nn)), [false, true]);
-    // What lies along k is transposed.
-    assert_eq!([Layout::Nt, Layout::Tn].map(|layout| packs((64, 64, 60_000), layout)), [false, true]);
-    let config = default_of(&product((2560, 16, 2560), DType::Bf16, Layout::Nn), 1);
-    assert_eq!(config.get("pack_a").and_then(|value| value.as_int()), Some(0));
+fn a_few_columns_beside_16_bit_numbers_widen_them_where_they_lie() {
+    for dtype in [DType::Bf16, DType::F16] {
+        let packs = |size, layout| choice(32, &product(size, dtype, layout)).pack_v;
+        assert_eq!([16, 64, 65].map(|n| packs((2560, n, 2560), Layout::Nn)), [false, false, true], "{dtype}");
+        // Columns of a page or two, too.
+        assert_eq!([64, 65].map(|n| packs((2000, n, 5000), Layout::Nn)), [false, true], "{dtype}");
+        // What lies along k is transposed.
+        assert_eq!([Layout::Nt, Layout::Tn].map(|layout| packs((64, 64, 60_000), layout)), [false, true], "{dtype}");
+        let config = default_of(&product((2560, 16, 2560), dtype, Layout::Nn), 1);
+        assert_eq!(config.get("pack_a").and_then(|value| value.as_int()), Some(0), "{dtype}");
+    }
+    // Of f16 by no other vectors.
+    for size in [(2560, 16, 2560), (2560, 4, 2560), (2000, 128, 5000), (30, 20, 9000)] {
+        let packs = |vec_max| choice(vec_max, &product(size, DType::F16, Layout::Nn)).pack_v;
+        assert!(packs(16) && packs(64), "{size:?}");
+    }
 }
 
 #[test]
