@@ -195,8 +195,9 @@ fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> R
 
 const REAL: &[ElementTypes] = &GemmInput::PLAIN;
 const COMPLEX: &[ElementTypes] = &GemmInput::COMPLEX;
-/// Of 16 bits.
-const HALVES: &[ElementTypes] = NARROW.split_at(6).0;
+/// Operands of bfloat16, and of binary16.
+const BF16: &[ElementTypes] = NARROW.split_at(3).0;
+const F16: &[ElementTypes] = NARROW.split_at(3).1.split_at(3).0;
 
 prop_compose! {
     fn inputs(types: &'static [ElementTypes])(
@@ -222,10 +223,6 @@ prop_compose! {
         }
         input
     }
-}
-
-fn is_widened(b: &Blueprint) -> bool {
-    matches!(b.loaded_v(), Loaded::Widened | Loaded::Converted)
 }
 
 /// Runs the plan of a random point some way.
@@ -394,26 +391,38 @@ proptest! {
     }
 
     #[test]
-    fn vectors_are_widened_as_they_are_loaded(
-        input in inputs(HALVES),
+    fn vectors_of_bfloat16_are_widened_as_they_are_loaded(
+        input in inputs(BF16),
         (vec_max, multiplies_pairs) in (0usize..3, any::<bool>()),
         seed in any::<u64>(),
     ) {
         let mut device = device([16, 32, 64][vec_max], 1 + (seed % 2) as i64);
         device.facts.insert("avx512_bf16".to_owned(), i64::from(multiplies_pairs));
-        check_some(CpuGemm::narrow, &device, &input, seed, is_widened)?;
+        check_some(CpuGemm::narrow, &device, &input, seed, |b| b.loaded_v() == Loaded::Widened)?;
+    }
+
+    #[test]
+    fn vectors_of_binary16_are_converted_as_they_are_loaded(
+        input in inputs(F16),
+        vec_max in 0usize..3,
+        seed in any::<u64>(),
+    ) {
+        let device = device([16, 32, 64][vec_max], 1 + (seed % 2) as i64);
+        check_some(CpuGemm::narrow, &device, &input, seed, |b| b.loaded_v() == Loaded::Converted)?;
     }
 
     #[test]
     fn threads_divide_the_reduction_of_what_is_widened(
-        input in inputs(HALVES),
+        (bf16, f16) in (inputs(BF16), inputs(F16)),
         (k, wide) in (128usize..150, any::<bool>()),
         seed in any::<u64>(),
     ) {
         let mut device = device(if wide { 64 } else { 32 }, 2);
         device.facts.insert("avx512_bf16".to_owned(), 0);
-        let wanted: fn(&Blueprint) -> bool = |b| is_widened(b) && b.config.k_g == 2;
-        check_some(CpuGemm::narrow, &device, &with_reduction(input, k), seed, wanted)?;
+        for input in [bf16, f16] {
+            let wanted: fn(&Blueprint) -> bool = |b| b.loaded_v() != Loaded::AsIs && b.config.k_g == 2;
+            check_some(CpuGemm::narrow, &device, &with_reduction(input, k), seed, wanted)?;
+        }
     }
 
     #[test]

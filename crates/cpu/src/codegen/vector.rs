@@ -1,6 +1,6 @@
 //! Instruction codes of one vector width and element type.
 //!
-//! 16- and 32-byte vectors use VEX encodings (AVX2 + FMA, 16 registers), 64-byte vectors EVEX
+//! 16- and 32-byte vectors use VEX encodings (AVX2 + FMA + F16C, 16 registers), 64-byte vectors EVEX
 //! (AVX-512F, 32 registers, k-masks).
 
 use iced_x86::{Code, Register};

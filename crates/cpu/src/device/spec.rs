@@ -9,7 +9,8 @@ use tilewright_core::device::{DeviceKind, DeviceSpec};
 pub(crate) fn vec_max() -> i64 {
     #[cfg(target_arch = "x86_64")]
     {
-        // Every processor with AVX2 converts binary16, too; one that hides it takes the portable path.
+        // Every processor with AVX2 converts binary16, too. A virtual machine that hides that takes the portable path for all types, so that one
+        // fact decides for all.
         let has_vectors = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         if has_vectors && is_x86_feature_detected!("f16c") {
             // Code for small products takes narrower vectors in the same encodings.

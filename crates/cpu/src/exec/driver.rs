@@ -282,8 +282,8 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let (depth, first) = (b.k.size(k_block), b.k.start(k_block) * b.stored.group());
         let source = base.wrapping_add(first * operand.step * b.source_es());
         let block = Block { source, operand, split, tiles: tiles.clone(), depth };
-        // SAFETY: the caller's contract; the workspace holds a whole block, and vectors are used only where the host generates code for
-        // them.
+        // SAFETY: the caller's contract; the workspace holds a whole block, and vectors are used only where the host generates code, for which it
+        // has AVX2 and F16C.
         unsafe {
             match self.es {
                 _ if b.stored != Stored::Same => {

@@ -55,7 +55,7 @@ impl Panel {
 ///
 /// # Safety
 /// As for [`Block::pack`] with a copy of 32-bit numbers, of which the block has `depth` a neighbour, and those of quads along vectors one
-/// more.
+/// more. `simd` may be set only on a host with AVX2 and F16C.
 pub(crate) unsafe fn pack(block: &Block<'_>, deep: usize, (stored, side): (Stored, Side), to: *mut u32, simd: bool) {
     let bytes = stored.bytes();
     let quads = stored == Stored::I8Quads;

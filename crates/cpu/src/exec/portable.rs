@@ -48,12 +48,12 @@ trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
         a * b + self
     }
 
-    /// A number of 16 bits as one of this type.
+    /// A bfloat16 number as one of this type.
     fn of_bf16(_: u16) -> Self {
         unreachable!("only binary32 is made of bfloat16 as it is loaded")
     }
 
-    /// That of a binary16 number.
+    /// A binary16 number as one of this type.
     fn of_f16(_: u16) -> Self {
         unreachable!("only binary32 is made of binary16 as it is loaded")
     }

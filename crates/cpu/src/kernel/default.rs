@@ -140,7 +140,7 @@ impl Choice {
         Self { tile, broadcast: false, u, v_block, s_block: 8 * v_block, k_s: 8, prefetch: 0, ..self }
     }
 
-    /// Nothing is used often enough for a copy, where vectors can be loaded without one.
+    /// Nothing is used often enough for a copy, where vectors can be loaded without one, unless its steps fall into few sets of a cache.
     fn deep(f: &Facts) -> Self {
         // Where one operand alone can be loaded without a copy, vectors run along it.
         let axis = match (f.deep_a, f.deep_b) {
@@ -224,13 +224,13 @@ impl Choice {
     /// twice the steps), by wide tiles where they are not many more. On a Zen 3, with wide tiles of 64 steps 50 x 70 x 20000 nt took 0.76 of the
     /// time in f32 that 128 steps took, and 0.93 in f64; 100 x 100 x 3000 took 0.86 and 0.75 of what it took from end to end.
     fn step_by_step(self, f: &Facts, v: usize, s: usize) -> Self {
-        if let Some(crowded) = self.clone().past_crowded_sets(f) {
+        if let Some(crowded) = self.past_crowded_sets(f) {
             return crowded;
         }
         let is_wide = f.widens_tile((v, s), self.tile);
         if is_wide || f.parts == 2 {
             let tile = if is_wide { (3, 4 / f.parts) } else { self.tile };
-            return Self { tile, u: 64, v_block: 64, k_s: 8, ..self };
+            return Self { tile, u: STEPS, v_block: 64, k_s: 8, ..self };
         }
         let panels = if v >= 4 * self.v_block { 2 } else { 1 };
         Self { u: 512 / f.es, v_block: panels * self.v_block, k_s: 8, ..self }
@@ -241,20 +241,20 @@ impl Choice {
     /// time with copies in c64, 128 x 128 x 20000 0.75, in f64 and c32 0.86; with fewer steps 32 x 32 x 60000 in c64 0.93,
     /// 64 x 64 x 60000 in f64 and c32 0.91, 128 x 128 x 20000 in f32 0.89. Random complex products took 0.93 of the time on one thread and 0.93 to 0.97 on
     /// two; real ones only on one, of 64 rows and columns or more whose steps are alike, by tiles of two vectors.
-    fn past_crowded_sets(self, f: &Facts) -> Option<Self> {
+    fn past_crowded_sets(&self, f: &Facts) -> Option<Self> {
         let (along, across) = (f.held(f.pitch_along(self.axis)), f.held(f.pitch_across(self.axis)));
         let is_even = f.threads == 1 && along == across && f.m.min(f.n) >= 64;
-        if !((f.parts == 2 || is_even) && f.halves_lines() && f.in_place && along <= 64) {
+        // Fewer steps than two blocks of these are little to do.
+        let applies = f.halves_lines() && f.in_place && f.k > 2 * STEPS && along <= STEPS;
+        if !((f.parts == 2 || is_even) && applies) {
             return None;
         }
-        match across {
-            ..=32 => Some(Self { tile: (2, 6 / f.parts), pack_s: true, u: 2048 / f.es, v_block: 64, k_s: 4, ..self }),
-            33..=64 => {
-                let tile = if f.parts == 2 { (3, 2) } else { (2, 4) };
-                Some(Self { tile, u: 32, v_block: 64, k_s: 8, ..self })
-            }
-            _ => None,
+        let choice = self.clone();
+        if across <= STEPS / 2 {
+            return Some(Self { tile: (2, 6 / f.parts), pack_s: true, u: 2048 / f.es, v_block: 64, k_s: 4, ..choice });
         }
+        let tile = if f.parts == 2 { (3, 2) } else { (2, 4) };
+        (across <= STEPS).then_some(Self { tile, u: STEPS / 2, v_block: 64, k_s: 8, ..choice })
     }
 
     /// Some hundred steps of the vectors of a tile stay near, while rows of the other operand go past them a few at a time from where they lie: 256 x 256 x 8192 nn took 0.87 of the time that Goto's loops took, and 160 x 200 x 5000 on two threads 0.8.
@@ -292,6 +292,9 @@ impl Choice {
 
 /// The register tile of complex elements whose vectors and broadcasts are fewest for what it multiplies, where vectors are lines.
 const WIDE_COMPLEX: (usize, usize) = (3, 4);
+
+/// Steps of a block of a deep product whose operands are both read step by step, by wide tiles.
+const STEPS: usize = 64;
 
 /// The tile whose vectors are woven as they are loaded, and the most that a deep product's may be.
 const WOVEN: (usize, usize) = (2, 12);

@@ -417,7 +417,7 @@ impl Facts {
 }
 
 /// Longest side of the operand that a skinny or deep product has little of, in numbers: a complex element of a skinny one is
-/// multiplied twice as often as a number is for its bytes, which pays for a copy.
+/// multiplied twice as often as a number is for its bytes, which pays for a copy, but [not everywhere](Facts::is_short).
 pub(super) const SHORT: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@ impl Choice {
         if along_k {
             // As few rows at once as a processor follows by itself, from end to end.
             let (_, rows) = f.side_by_side(axis, (1, ROWS));
-            // Rows that crowd sets are balanced as others are, where those are complex: 2560 x 64 x 2560 tn in c64 took 0.93 of the time.
+            // The tile of rows that crowd sets is chosen as that of others and then cut, where they are complex: 2560 x 64 x 2560 tn in c64 took 0.93 of the time.
             let balanced = if f.parts == 2 && f.halves_lines() { ROWS } else { rows };
             let (vectors, across) = best_tile(f, short, balanced);
             let tile = (vectors, across.min(rows));
@@ -38,8 +38,8 @@ impl Choice {
             // The short operand is read for each few rows: as much of it at once as stays near.
             let stays = f.l3 <= SHARED_BY_FEW || short * f.k * f.es <= 3 * f.l2 / 4;
             let u = if stays { ALL } else { f.l2 / 2 / (short * f.es) };
-            // All of it rather than all steps, where it is of elements of 16 bytes and copied, of which a block is at most two second-level caches:
-            // 2604 x 64 x 2744 tn took 0.95 of the time.
+            // All columns of some steps rather than some columns of all steps, where they are of 16-byte elements and copied: the rule
+            // `packed_a_fits_l2` allows no larger block. 2604 x 64 x 2744 tn took 0.95 of the time.
             let most = if f.halves_lines() && f.es == 16 && pack_v {
                 2 * f.l2 / (short.next_power_of_two() * f.es)
             } else {
@@ -200,8 +200,8 @@ impl Choice {
     }
 
     /// A long operand that is used often enough for a copy, which the first tile of each panel makes on its way where a block is one panel.
-    /// Elements of 16 bytes are few in a line, which takes long to come for what is done with it: some lines that follow each other are copied
-    /// at a time.
+    /// Elements of 16 bytes whose vectors cross lines are few in a line, which takes long to come for what is done with it: some lines that follow
+    /// each other are copied at a time.
     fn copied(self, f: &Facts, short: usize, shares_lines: bool) -> Self {
         let pack_v = !(f.is_widened(self.axis) && short <= WIDENED);
         let begins_anywhere = f.waits_for_l3() && f.in_place && !f.pitch_along(self.axis).is_multiple_of(LINE);
@@ -220,8 +220,8 @@ impl Choice {
     }
 
     /// A long operand of elements of 16 bytes, of which the first tile of each panel of three vectors of half a line copies the panel on its way: its lines
-    /// are asked for while the panel before is multiplied. Fewer steps stay in the second-level cache that lie an eighth of it apart, a way of it on a
-    /// Zen 3. There 2560 x 16 x 2560 nn took 0.86 of the time that it took by copies of sixteen lines at once, 2560 x 32 x 2560 0.93, 2560 x 64 x 2560 0.98,
+    /// are asked for while the panel before is multiplied. Steps an eighth of the second-level cache apart, a way of it on a Zen 3, fall into few of its sets,
+    /// so that fewer are taken at a time. There 2560 x 16 x 2560 nn took 0.86 of the time that it took by copies of sixteen lines at once, 2560 x 32 x 2560 0.93, 2560 x 64 x 2560 0.98,
     /// and random products on two threads 0.96 in the mean.
     fn panel_of_three(self, f: &Facts) -> Self {
         let (u, prefetch) = if f.pitch_along(self.axis).is_multiple_of(f.l2 / 8) { (128, 32) } else { (256, 8) };

@@ -59,6 +59,24 @@ fn long_operands_of_16_bytes_are_copied_by_the_tiles_that_use_them() {
 }
 
 #[test]
+fn what_is_wanted_of_complex_products_is_legal() {
+    let configured = |size: (usize, usize, usize), layout| {
+        let input = GemmInput::new(size.0, size.1, size.2, DType::C64, layout);
+        let problem = Bound::new(Arc::new(CpuGemm::complex()), Arc::new(device(32, 1)), input).unwrap();
+        let config = problem.space().config(&problem.default_point().unwrap());
+        ["m_s", "n_s", "m_l", "u", "pack_a", "pack_b", "order"]
+            .map(|name| config.get(name).unwrap().to_string())
+            .join(" ")
+    };
+    // A block of one panel, so that its first tile copies it.
+    assert_eq!(configured((2560, 16, 2560), Layout::Nn), "6 2 8 256 1 1 vector");
+    assert_eq!(configured((64, 64, 20_000), Layout::Nt), "4 3 64 128 0 1 vector");
+    assert_eq!(configured((32, 32, 20_000), Layout::Nt), "6 2 32 32 0 0 vector");
+    // Two blocks of steps.
+    assert_eq!(configured((64, 64, 128), Layout::Nt).split(' ').nth(5), Some("0"));
+}
+
+#[test]
 fn rows_of_16_byte_elements_go_past_all_columns_some_steps_at_a_time() {
     let taken = |n, dtype| {
         let choice = choice(32, 1, &GemmInput::new(2560, n, 2560, dtype, Layout::Tn));
