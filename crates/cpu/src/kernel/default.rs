@@ -239,8 +239,8 @@ impl Choice {
     /// The same where steps of both operands fall into few sets of the first-level cache, so that lines of the one across vectors of half a line leave it
     /// before the next tile reads the rest of them: fewer steps at a time, or copies of them. On one thread of a Zen 3 64 x 64 x 60000 nt took 0.85 of the
     /// time with copies in c64, 128 x 128 x 20000 0.75, in f64 and c32 0.86; with fewer steps 32 x 32 x 60000 in c64 0.93,
-    /// 64 x 64 x 60000 in f64 and c32 0.91, 128 x 128 x 20000 in f32 0.89. Random complex products took 0.93 of the time on one thread and 0.93 to 0.97 on
-    /// two; real ones only on one, of 64 rows and columns or more whose steps are alike, by tiles of two vectors.
+    /// 64 x 64 x 60000 in f64 and c32 0.91, 128 x 128 x 20000 in f32 0.89. Random complex products took 0.87 to 0.93 of the time on one thread and 0.93 to
+    /// 0.97 on two; real ones only on one, of 64 rows and columns or more whose steps are alike, by tiles of two vectors.
     fn past_crowded_sets(&self, f: &Facts) -> Option<Self> {
         let (along, across) = (f.held(f.pitch_along(self.axis)), f.held(f.pitch_across(self.axis)));
         let is_even = f.threads == 1 && along == across && f.m.min(f.n) >= 64;

@@ -28,7 +28,8 @@ impl Choice {
         if along_k {
             // As few rows at once as a processor follows by itself, from end to end.
             let (_, rows) = f.side_by_side(axis, (1, ROWS));
-            // The tile of rows that crowd sets is chosen as that of others and then cut, where they are complex: 2560 x 64 x 2560 tn in c64 took 0.93 of the time.
+            // The tile of rows that crowd sets is chosen as that of others and then cut, where they are complex: 2560 x 64 x 2560 tn in c64 took 0.9
+            // of the time with this and the blocks of steps below.
             let balanced = if f.parts == 2 && f.halves_lines() { ROWS } else { rows };
             let (vectors, across) = best_tile(f, short, balanced);
             let tile = (vectors, across.min(rows));
@@ -40,12 +41,8 @@ impl Choice {
             let u = if stays { ALL } else { f.l2 / 2 / (short * f.es) };
             // All columns of some steps rather than some columns of all steps, where they are of 16-byte elements and copied: the rule
             // `packed_a_fits_l2` allows no larger block. 2604 x 64 x 2744 tn took 0.95 of the time.
-            let most = if f.halves_lines() && f.es == 16 && pack_v {
-                2 * f.l2 / (short.next_power_of_two() * f.es)
-            } else {
-                ALL
-            };
-            let u = u.min(most);
+            let is_capped = f.halves_lines() && f.es == 16 && pack_v;
+            let u = if is_capped { u.min(2 * f.l2 / (short.next_power_of_two() * f.es)) } else { u };
             let by_rows = Self { tile, pack_v, pack_s: false, u, v_block: 256, k_s: 8, prefetch, ..common };
             // A panel of vectors of half a line that the first-level cache holds stays there while all rows go past it: random products of 9 to 70
             // columns on a Zen 3 took 0.94 of the time in the mean, 0.87 on two threads. In blocks of k, or past rows of more than 6 MB, 1.1 to 1.4
@@ -221,8 +218,8 @@ impl Choice {
 
     /// A long operand of elements of 16 bytes, of which the first tile of each panel of three vectors of half a line copies the panel on its way: its lines
     /// are asked for while the panel before is multiplied. Steps an eighth of the second-level cache apart, a way of it on a Zen 3, fall into few of its sets,
-    /// so that fewer are taken at a time. There 2560 x 16 x 2560 nn took 0.86 of the time that it took by copies of sixteen lines at once, 2560 x 32 x 2560 0.93, 2560 x 64 x 2560 0.98,
-    /// and random products on two threads 0.96 in the mean.
+    /// so that fewer are taken at a time. There 2560 x 16 x 2560 nn took 0.86 of the time that it took by copies of sixteen lines at once,
+    /// 2560 x 32 x 2560 0.93, 2560 x 64 x 2560 0.98, and random products on two threads 0.96 in the mean.
     fn panel_of_three(self, f: &Facts) -> Self {
         let (u, prefetch) = if f.pitch_along(self.axis).is_multiple_of(f.l2 / 8) { (128, 32) } else { (256, 8) };
         Self { tile: (3, 2), pack_v: true, broadcast: false, u, v_block: 4 * f.lanes, k_s: 8, prefetch, ..self }
