@@ -195,6 +195,10 @@ pub(crate) struct TuneArgs {
     /// Also time the routines of libraries found on this machine, so that plans can choose among them and the generated kernels.
     #[arg(long)]
     pub with_libraries: bool,
+    /// The kernel that plans leave for another only where that is surely worth it: a routine of a library that you ran before, such as
+    /// gemm.cublaslt.
+    #[arg(long, value_name = "KERNEL")]
+    pub incumbent: Option<String>,
     /// Forget an interrupted run instead of resuming it.
     #[arg(long)]
     pub fresh: bool,

@@ -183,6 +183,15 @@ fn is_called(kernel: &dyn AnyKernel, name: &str) -> bool {
     kernel.computation().as_str() == name || is_variant(kernel, name)
 }
 
+/// The one of these kernels that has the name, with or without the version.
+///
+/// # Errors
+/// None of them has it.
+pub fn named<'k>(kernels: &'k [Arc<dyn AnyKernel>], name: &str) -> Result<&'k Arc<dyn AnyKernel>, Error> {
+    let found = kernels.iter().find(|kernel| is_variant(&***kernel, name));
+    found.ok_or_else(|| Error::UnknownKernel { name: name.to_owned(), known: names(kernels.iter()) })
+}
+
 /// Whether this is a kernel's own name, with or without the version.
 fn is_variant(kernel: &dyn AnyKernel, name: &str) -> bool {
     let id = kernel.id();

@@ -4,7 +4,7 @@ use crate::callable::Callable;
 use crate::counting::ByEmulator;
 use crate::device::DeviceName;
 use crate::error::Error;
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, named};
 use crate::known::{record_report, trainers};
 use crate::planning::{Planning, problem};
 use crate::request::Request;
@@ -38,6 +38,7 @@ pub struct Tuner {
     predictor: Option<Box<dyn Predictor>>,
     selector: Option<Box<dyn Selector>>,
     with_libraries: bool,
+    incumbent: Option<String>,
     strategy: Option<Choice>,
     budget: Option<Duration>,
     samples: Option<u64>,
@@ -60,6 +61,7 @@ impl Tuner {
             predictor: None,
             selector: None,
             with_libraries: false,
+            incumbent: None,
             strategy: None,
             budget: None,
             samples: None,
@@ -119,6 +121,14 @@ impl Tuner {
         self
     }
 
+    /// The kernel that a selector, which [`Tuner::tune`] learns, leaves for another only where that is surely worth it: a routine of a
+    /// library that one ran before, such as `gemm.cublaslt`. None unless given.
+    #[must_use]
+    pub fn incumbent(mut self, kernel: impl Into<String>) -> Self {
+        self.incumbent = Some(kernel.into());
+        self
+    }
+
     /// What searches by measuring: a [`Strategy`](tilewright_search::Strategy) of the catalogue, or one's own.
     #[must_use]
     pub fn strategy(mut self, strategy: impl Into<Choice>) -> Self {
@@ -163,11 +173,12 @@ impl Tuner {
     /// profiles that plans predict with from then on, and a selector that ranks the kernels. Resumes an interrupted campaign. A minute unless [`Tuner::budget`] says how long.
     ///
     /// # Errors
-    /// No such kernel, a device without a clock or one that fails, nothing legal, too few measurements to learn from, or a
-    /// file.
+    /// No such kernel, an incumbent that is none of those that compete, a device without a clock or one that fails, nothing legal, too
+    /// few measurements to learn from, or a file.
     pub fn tune(&mut self, request: &Request) -> Result<TuneReport, Error> {
         let (kernels, home) =
             (request.kernels(&self.kernels, &self.spec(), self.with_libraries)?, self.home_or_default()?);
+        let incumbent = self.incumbent.as_deref().map(|name| named(&kernels, name)).transpose()?;
         let trainers = trainers(&home, FITTED, &self.spec())?;
         let defaults = TuneSettings::default();
         let mut held = self.lock();
@@ -181,6 +192,7 @@ impl Tuner {
                 fixed: request.fields().clone(),
                 budget: self.budget.unwrap_or(defaults.budget),
                 samples: self.samples,
+                incumbent: incumbent.map(|kernel| kernel.id()),
                 seed: self.seed,
                 ..defaults
             },

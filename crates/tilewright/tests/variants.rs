@@ -134,7 +134,7 @@ fn learned(home: &Path, spec: &Arc<DeviceSpec>) -> StoredSelector {
     let kernels: Vec<&dyn AnyKernel> = kernels.iter().map(|kernel| &**kernel).collect();
     let samples: Vec<&[Sample]> = samples.iter().map(Vec::as_slice).collect();
     let store = SelectorStore::new(Home::at(home).profiles());
-    let what = (&Default::default(), &Config::default());
+    let what = (&Default::default(), &Config::default(), None);
     learn_from(&store, (&kernels, &samples), spec, what, 3).unwrap().unwrap().1
 }
 

@@ -9,6 +9,7 @@ pub mod extra;
 pub mod fixed;
 pub mod forest;
 pub mod guard;
+pub mod incumbent;
 mod linear;
 pub mod map;
 mod order;

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tilewright::kernels::named as named_kernel;
 use tilewright::known::{record_report, trainers};
 use tilewright_core::expr::Value;
 use tilewright_core::objective::Objective;
@@ -23,6 +24,7 @@ use tilewright_files::Writable;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::bystanders::Disturbance;
 use tilewright_runtime::log::CampaignLog;
+use tilewright_runtime::selection::StoredIncumbent;
 use tilewright_runtime::tune::{
     Fitted, KernelReport, Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner, chained,
 };
@@ -80,6 +82,9 @@ struct Selector {
     inputs: u64,
     /// Best time over the chosen kernel's, mean over inputs that it was not fitted on.
     fraction_of_oracle: Option<f64>,
+    /// The kernel that it leaves only where that is surely worth it; none where nobody asked for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incumbent: Option<StoredIncumbent>,
 }
 
 /// Shows a campaign's progress.
@@ -124,6 +129,8 @@ pub(super) fn campaign(
     let mut watch =
         Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, interrupt: Interrupt::listen() };
     let fixed = args.dtype.iter().map(|dtype| ("dtype".to_owned(), Value::parse(dtype))).collect();
+    let incumbent = args.incumbent.as_deref().map(|name| named_kernel(kernels, name)).transpose();
+    let incumbent = incumbent.map_err(|e| Failure::new(Kind::Usage, "incumbent", e))?;
     let (spec, trainers) = (device.spec().clone(), trainers(&home()?, &args.model, device.spec())?);
     let mut tuner = Tuner {
         kernels: kernels.iter().map(|kernel| &**kernel).collect(),
@@ -135,6 +142,7 @@ pub(super) fn campaign(
             fixed: Config(fixed),
             budget: args.budget,
             samples: args.samples,
+            incumbent: incumbent.map(|kernel| kernel.id()),
             seed,
             without_files: true,
             ..TuneSettings::default()
@@ -253,6 +261,7 @@ fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<Hel
         method: stored.header.method.clone(),
         inputs: stored.header.stats.inputs,
         fraction_of_oracle: stored.header.stats.fraction_of_oracle,
+        incumbent: stored.header.incumbent.clone(),
     });
     let rows: Vec<OfKernel> = report.kernels.iter().map(of_kernel).collect();
     Answer {
@@ -297,9 +306,10 @@ fn text(a: &Answer, asked: &str) -> String {
             s.fraction_of_oracle.map_or(String::new(), |f| format!(", on unseen inputs {f:.3} of the best kernel"));
         let _ = writeln!(
             out,
-            "\nthe kernels are ranked by {}, learned on {}{score}\nselector {}",
+            "\nthe kernels are ranked by {}, learned on {}{score}{}\nselector {}",
             s.method,
             counted(s.inputs, "input"),
+            s.incumbent.as_ref().map_or(String::new(), |of| format!("; {of}")),
             s.file
         );
     }

@@ -348,7 +348,10 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let advice = advice(&said, self.planner.is_timed());
         self.selection = Some(said);
         let first = order[0];
-        let order = if is_own || self.planner.is_timed() { order } else { self.led_by_suited(legal, led_worth, order) };
+        let incumbent = ranker.incumbent().filter(|of| ids.contains(&of.kernel)).map(ToString::to_string);
+        let is_settled = is_own || incumbent.is_some() || self.planner.is_timed();
+        self.reasons.extend(incumbent);
+        let order = if is_settled { order } else { self.led_by_suited(legal, led_worth, order) };
         // What the selector expects of its first choice says nothing of another.
         self.reasons.extend(advice.filter(|_| order[0] == first));
         let rest: Vec<usize> = (0..legal.len()).filter(|at| !order.contains(at)).collect();

@@ -1,12 +1,13 @@
 //! Learning a selector: which method does best on inputs that it was not fitted on.
 
-use super::{Cases, SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredSelector, cases};
+use super::{Cases, SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredIncumbent, StoredSelector, cases};
 use crate::error::RuntimeError;
 use crate::log::Sample;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::id::KernelId;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::AnyKernel;
 use tilewright_core::selector::Selector;
@@ -16,7 +17,8 @@ use tilewright_core::space::Config;
 const LEAST_INPUTS: usize = 6;
 
 /// Learns a selector from what a campaign measured of several kernels, and keeps it; where it is and what it is. None where fewer
-/// than two kernels, or too few inputs, were measured. `fixed` are the fields that all inputs share by request.
+/// than two kernels, or too few inputs, were measured. `fixed` are the fields that all inputs share by request, `incumbent` is the
+/// kernel that must not be left for a slower one, if any is ([`learn`]).
 ///
 /// # Errors
 /// As [`learn`], and a file that cannot be written.
@@ -24,7 +26,7 @@ pub fn learn_from(
     store: &SelectorStore,
     (kernels, samples): (&[&dyn AnyKernel], &[&[Sample]]),
     device: &Arc<DeviceSpec>,
-    (objective, fixed): (&Objective, &Config),
+    (objective, fixed, incumbent): (&Objective, &Config, Option<&KernelId>),
     seed: u64,
 ) -> Result<Option<(PathBuf, StoredSelector)>, RuntimeError> {
     if kernels.len() < 2 {
@@ -35,28 +37,44 @@ pub fn learn_from(
         return Ok(None);
     }
     let header = SelectorHeader::new(kernels[0].computation(), device, objective.clone(), fixed.clone());
-    let mut stored = learn(SelectorHeader { seed, ..header }, cases.set.clone())?;
-    stored.header.stats.suited = worth_of_ratings(&cases, &stored.header);
+    let mut stored = learn(SelectorHeader { seed, ..header }, cases.set.clone(), incumbent)?;
+    // Ratings know of no incumbent.
+    stored.header.stats.suited = if incumbent.is_none() { worth_of_ratings(&cases, &stored.header) } else { None };
     let path = store.put(&stored)?;
     Ok(Some((path, stored)))
 }
 
 /// Chooses a method by cross-validation on the cases; the header says for what and by which seed. What is stored is fitted again
-/// whenever it is read, so only methods compete that are fitted within milliseconds.
+/// whenever it is read, so only methods compete that are fitted within milliseconds. An incumbent is left for another kernel only where
+/// the method expects more of that than it ever expected in vain, on cases that it was not fitted on.
 ///
 /// # Errors
 /// Cases that nothing can be learned from.
-pub fn learn(header: SelectorHeader, cases: ChoiceSet) -> Result<StoredSelector, SelectionError> {
+pub fn learn(
+    header: SelectorHeader,
+    cases: ChoiceSet,
+    incumbent: Option<&KernelId>,
+) -> Result<StoredSelector, SelectionError> {
     let failed = |source| SelectionError::Learn { computation: header.computation.clone(), source };
-    let (method, fraction_of_oracle) = chosen(&cases, header.seed).map_err(failed)?;
+    let Chosen { method, fraction_of_oracle, margin } = chosen(&cases, incumbent, header.seed).map_err(failed)?;
     let stats = SelectorStats { inputs: cases.len() as u64, fraction_of_oracle, suited: None };
     let mut variants: Vec<String> =
         cases.cases().iter().flat_map(|c| c.trials.iter().map(|t| t.candidate.variant.clone())).collect();
     variants.sort();
     variants.dedup();
     let variants = variants.into_iter().map(Into::into).collect();
-    let header = SelectorHeader { schema: cases.schema().hash(), variants, method, stats, ..header };
+    let incumbent = incumbent.map(|kernel| StoredIncumbent { kernel: kernel.clone(), margin });
+    let header = SelectorHeader { schema: cases.schema().hash(), variants, method, stats, incumbent, ..header };
     Ok(StoredSelector { header, cases })
+}
+
+/// What cross-validation chose.
+struct Chosen {
+    method: String,
+    /// On unseen inputs.
+    fraction_of_oracle: Option<f64>,
+    /// See [`StoredIncumbent::margin`].
+    margin: Option<f64>,
 }
 
 impl StoredSelector {
@@ -65,15 +83,30 @@ impl StoredSelector {
     /// # Errors
     /// A method that this program does not have, or cases that it cannot be fitted on any more.
     pub fn fit(&self) -> Result<Box<dyn Selector>, SelectionError> {
-        let SelectorHeader { method, computation, seed, .. } = &self.header;
+        let SelectorHeader { method, computation, seed, incumbent, .. } = &self.header;
         let methods = methods();
         let known = || methods.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         let Some((_, fit)) = methods.iter().find(|(name, _)| name == method) else {
             return Err(SelectionError::UnknownMethod { method: method.clone(), known: known() });
         };
         let failed = |source| SelectionError::Learn { computation: computation.clone(), source };
-        fit.fit(&self.cases, *seed).map_err(failed)
+        let selector = fit.fit(&self.cases, *seed).map_err(failed)?;
+        Ok(match incumbent {
+            Some(incumbent) => keeping(selector, incumbent),
+            None => selector,
+        })
     }
+}
+
+#[cfg(feature = "select")]
+fn keeping(selector: Box<dyn Selector>, incumbent: &StoredIncumbent) -> Box<dyn Selector> {
+    let margin = incumbent.margin.unwrap_or(f64::INFINITY);
+    tilewright_variant_select::incumbent::kept(selector, incumbent.kernel.as_str(), margin)
+}
+
+#[cfg(not(feature = "select"))]
+fn keeping(selector: Box<dyn Selector>, _: &StoredIncumbent) -> Box<dyn Selector> {
+    selector
 }
 
 #[cfg(feature = "select")]
@@ -99,6 +132,10 @@ fn methods() -> Vec<(String, Box<dyn FitSelector>)> {
 #[cfg(feature = "select")]
 const FOLDS: usize = 3;
 
+/// A choice with less of the incumbent's performance is for the worse: what is closer is noise.
+#[cfg(feature = "select")]
+const FLOOR: f64 = 0.97;
+
 /// The mean fraction of the oracle on unseen inputs that the method of a selector comes to where the kernels' own rating leads it; none where
 /// that cannot be said.
 #[cfg(feature = "select")]
@@ -116,18 +153,37 @@ pub(super) fn worth_of_ratings(_: &Cases, _: &SelectorHeader) -> Option<f64> {
     None
 }
 
-/// The best method, and its mean fraction of the oracle on unseen inputs.
+/// The best method. With an incumbent all methods keep it.
 #[cfg(feature = "select")]
-fn chosen(cases: &ChoiceSet, seed: u64) -> Result<(String, Option<f64>), SelectError> {
+fn chosen(cases: &ChoiceSet, incumbent: Option<&KernelId>, seed: u64) -> Result<Chosen, SelectError> {
     use tilewright_variant_select::evaluate::{Auto, cross_validate};
-    let auto = Auto { methods: methods(), folds: FOLDS };
+    use tilewright_variant_select::incumbent::Incumbent;
+    let keeping = |method: Box<dyn FitSelector>, kernel: &KernelId| Incumbent {
+        method,
+        variant: kernel.to_string(),
+        floor: FLOOR,
+    };
+    let wrapped = |(name, method): (String, Box<dyn FitSelector>)| {
+        let method = match incumbent {
+            Some(kernel) => Box::new(keeping(method, kernel)) as Box<dyn FitSelector>,
+            None => method,
+        };
+        (name, method)
+    };
+    let auto = Auto { methods: methods().into_iter().map(wrapped).collect(), folds: FOLDS };
     let (name, _) = auto.choose(cases, seed)?;
     let method = auto.methods.iter().find(|(known, _)| *known == name);
     let scores = method.map(|(_, method)| cross_validate(&**method, cases, auto.folds, seed));
-    Ok((name, scores.and_then(Result::ok).map(|s| s.fraction_of_oracle)))
+    let plain = methods().into_iter().find(|(known, _)| *known == name);
+    let margin = match (plain, incumbent) {
+        (Some((_, method)), Some(kernel)) => Some(keeping(method, kernel).margin(cases, seed)?),
+        _ => None,
+    };
+    let fraction_of_oracle = scores.and_then(Result::ok).map(|s| s.fraction_of_oracle);
+    Ok(Chosen { method: name, fraction_of_oracle, margin: margin.filter(|margin| margin.is_finite()) })
 }
 
 #[cfg(not(feature = "select"))]
-fn chosen(_: &ChoiceSet, _: u64) -> Result<(String, Option<f64>), SelectError> {
+fn chosen(_: &ChoiceSet, _: Option<&KernelId>, _: u64) -> Result<Chosen, SelectError> {
     Err(SelectError::TooFew { what: "methods", found: 0, needed: 1 })
 }

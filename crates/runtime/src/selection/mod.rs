@@ -11,7 +11,7 @@ pub use cases::{Cases, cases};
 pub use learn::{learn, learn_from};
 pub(crate) use suited::{lead, leader};
 
-pub use store::{SelectorHeader, SelectorStats, SelectorStore, StoredSelector};
+pub use store::{SelectorHeader, SelectorStats, SelectorStore, StoredIncumbent, StoredSelector};
 
 use tilewright_core::choice::SelectError;
 use tilewright_core::decision::Selection;
@@ -140,6 +140,12 @@ impl Ranker<'_> {
         let Self::Stored(stored, _) = self else { return None };
         let SelectorStats { fraction_of_oracle, suited, .. } = stored.header.stats;
         Some([suited?, fraction_of_oracle?]).filter(|[suited, learned]| suited >= learned)
+    }
+
+    /// The kernel that it leaves only where that is surely worth it, if any.
+    pub fn incumbent(&self) -> Option<&StoredIncumbent> {
+        let Self::Stored(stored, _) = self else { return None };
+        stored.header.incumbent.as_ref()
     }
 
     /// What it is, with the kernels in an order that it gave, and what their first is expected to lose.

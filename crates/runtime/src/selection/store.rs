@@ -3,6 +3,7 @@
 use crate::store::envelope::{self, Format};
 use crate::store::{DeviceRecord, Fitting, StoreError, StoreErrorKind, best_fit, stem, unix_seconds};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
 use tilewright_core::device::DeviceSpec;
@@ -52,6 +53,28 @@ pub struct SelectorHeader {
     pub seed: u64,
     /// What it was learned from.
     pub stats: SelectorStats,
+    /// The kernel that it leaves only where that is surely worth it, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incumbent: Option<StoredIncumbent>,
+}
+
+/// A kernel that is left for another only where the selector expects enough of that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredIncumbent {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// The natural log of the speed-up that must be expected; none where the cases do not tell it, and the kernel is never left.
+    pub margin: Option<f64>,
+}
+
+impl fmt::Display for StoredIncumbent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, margin } = self;
+        match margin {
+            Some(margin) => write!(f, "{kernel} is left where another is expected to be {:.0}% faster", 100.0 * margin.exp_m1()),
+            None => write!(f, "{kernel} is never left: too few inputs were measured to say when"),
+        }
+    }
 }
 
 impl SelectorHeader {
@@ -59,7 +82,8 @@ impl SelectorHeader {
     pub fn new(computation: ComputationId, device: &DeviceSpec, objective: Objective, fixed: Config) -> Self {
         let (variants, schema, method) = (Vec::new(), String::new(), String::new());
         let (device, created, seed, stats) = (device.into(), unix_seconds(), 0, SelectorStats::default());
-        Self { computation, variants, device, schema, objective, fixed, method, created, seed, stats }
+        let incumbent = None;
+        Self { computation, variants, device, schema, objective, fixed, method, created, seed, stats, incumbent }
     }
 }
 

@@ -56,7 +56,7 @@ fn header(fixed: &str) -> SelectorHeader {
 fn a_selector_is_learned_kept_and_fitted_again() {
     let dir = tempfile::tempdir().unwrap();
     let store = SelectorStore::new(dir.path());
-    let learned = learn(header(""), learned(200)).unwrap();
+    let learned = learn(header(""), learned(200), None).unwrap();
     assert!(learned.header.stats.fraction_of_oracle.unwrap() > 0.95, "{:?}", learned.header);
     let path = store.put(&learned).unwrap();
     let (found, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
@@ -72,7 +72,34 @@ fn a_selector_is_learned_kept_and_fitted_again() {
     // What it never saw it does not rank.
     assert!(ranked.order[0] == 2 && !ranked.order.contains(&0) && ranked.faults.is_empty(), "{ranked:?}");
     println!("method {}: {:?} for two fits", read.header.method, began.elapsed());
-    assert!(learn(header(""), ChoiceSet::new(learned.cases.schema().clone())).is_err());
+    assert!(learn(header(""), ChoiceSet::new(learned.cases.schema().clone()), None).is_err());
+}
+
+#[test]
+fn an_incumbent_is_kept_across_files_and_left_where_that_is_worth_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SelectorStore::new(dir.path());
+    let [near, far] = ["scale.near", "scale.far"].map(|name| KernelId::from(name.to_owned()));
+    let first = |read: &StoredSelector, size: f32| {
+        let features = vec![size; read.cases.schema().input.len()];
+        let ranked = Ranker::Stored(read, String::new()).rank(&features, &[near.clone(), far.clone()]).unwrap();
+        ranked.order[0]
+    };
+    let learned = learn(header(""), learned(200), Some(&far)).unwrap();
+    let StoredIncumbent { kernel, margin } = learned.header.incumbent.clone().unwrap();
+    assert!(kernel == far && margin.is_some_and(|margin| margin >= 0.0), "{margin:?}");
+    store.put(&learned).unwrap();
+    let (_, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
+    assert_eq!(read.header, learned.header);
+    assert_eq!((first(&read, 300.0), first(&read, 1e5)), (0, 1));
+    // Who expects less than the margin stays, and so does who knows no margin.
+    for margin in [Some(10.0), None] {
+        let mut wary = learned.clone();
+        wary.header.incumbent = Some(StoredIncumbent { kernel: far.clone(), margin });
+        store.put(&wary).unwrap();
+        let (_, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
+        assert_eq!((read.header.incumbent.clone().unwrap().margin, first(&read, 300.0)), (margin, 1));
+    }
 }
 
 #[test]
@@ -81,7 +108,7 @@ fn the_selector_that_fits_best_is_found_and_a_stale_one_is_refused() {
     let (store, device) = (SelectorStore::new(dir.path()), toy::device());
     let find = |device: &Arc<DeviceSpec>, input: &str| store.find(&Scale.id(), device, &words(input)).unwrap().best;
     for fixed in ["", "dtype=f64"] {
-        store.put(&learn(header(fixed), learned(12)).unwrap()).unwrap();
+        store.put(&learn(header(fixed), learned(12), None).unwrap()).unwrap();
     }
     assert_eq!(find(&device, "n=3,dtype=f64").unwrap().1.header.fixed, words("dtype=f64"));
     let (path, stored) = find(&device, "n=3,dtype=f32").unwrap();
@@ -165,7 +192,7 @@ fn cases_hold_the_best_of_each_kernel_and_what_cannot_run() {
     assert_eq!(costs(1), [("scale.a", Some(1.0)), ("scale.b", None), ("scale.never", None)]);
     assert_eq!(found.cases()[0].features.len(), found.schema().input.len());
     let store = SelectorStore::new(tempfile::tempdir().unwrap().path());
-    let fixed = (&Objective::default(), &Config::default());
+    let fixed = (&Objective::default(), &Config::default(), None);
     let too_few = learn_from(&store, (&kernels, &samples), &toy::device(), fixed, 1).unwrap();
     assert!(too_few.is_none());
 }
@@ -190,7 +217,7 @@ fn the_kernels_own_rating_is_weighed_beside_the_selector() {
             costs.iter().map(|cost| f64::from(u8::from(rates(&costs, *cost)))).collect()
         };
         let suits: Vec<Vec<f64>> = set.cases().iter().map(ratings).collect();
-        let stored = learn(header(""), set.clone()).unwrap();
+        let stored = learn(header(""), set.clone(), None).unwrap();
         worth_of_ratings(&Cases { set: set.clone(), suits }, &stored.header).unwrap()
     };
     let right = worth(&|all, cost| all.iter().all(|other| *other >= cost));

@@ -230,10 +230,10 @@ impl Tuner<'_> {
         paths: &[TunePaths],
         unstored: &mut Unstored,
     ) -> Result<Result<(PathBuf, StoredSelector), String>, RuntimeError> {
-        let TuneSettings { objective, fixed, seed, .. } = &self.settings;
+        let TuneSettings { objective, fixed, incumbent, seed, .. } = &self.settings;
         let samples: Vec<&[Sample]> = reports.iter().map(|k| &k.measured[..]).collect();
         let store = SelectorStore::new(paths[0].profile.parent().unwrap_or(Path::new("")));
-        match learn_from(&store, (&self.kernels, &samples), device, (objective, fixed), *seed) {
+        match learn_from(&store, (&self.kernels, &samples), device, (objective, fixed, incumbent.as_ref()), *seed) {
             Ok(Some(learned)) => Ok(Ok(learned)),
             Ok(None) => Ok(Err("too few inputs were measured of several kernels".into())),
             Err(RuntimeError::Selection(error)) => Ok(Err(error.to_string())),
@@ -284,6 +284,11 @@ impl Tuner<'_> {
         let Some(first) = self.kernels.first() else { return refuse("kernels", "at least one".into()) };
         if let Some(other) = self.kernels.iter().find(|k| k.computation() != first.computation()) {
             return refuse("kernels", format!("{} and {} compute different things", first.id(), other.id()));
+        }
+        let is_tuned = |id: &KernelId| self.kernels.iter().any(|kernel| kernel.id() == *id);
+        if let Some(id) = self.settings.incumbent.as_ref().filter(|id| !is_tuned(id)) {
+            let tuned: Vec<String> = self.kernels.iter().map(|kernel| kernel.id().to_string()).collect();
+            return refuse("incumbent", format!("{id} is none of the kernels that are tuned: {}", tuned.join(", ")));
         }
         let Some(device) = self.devices.first() else { return refuse("devices", "at least one".into()) };
         if let Some(other) = self.devices.iter().find(|d| d.spec().fingerprint() != device.spec().fingerprint()) {

@@ -3,6 +3,7 @@
 use crate::error::RuntimeError;
 use std::time::Duration;
 use tilewright_core::computation::InputLimits;
+use tilewright_core::id::KernelId;
 use tilewright_core::measurement::{Outcome, Timing};
 use tilewright_core::objective::Objective;
 use tilewright_core::space::Config;
@@ -43,6 +44,9 @@ pub struct TuneSettings {
     pub timing: Timing,
     /// What the model learns to predict.
     pub objective: Objective,
+    /// The kernel that the selector leaves for another only where that is surely worth it, such as the routine of a vendor's library
+    /// that a caller ran before: one of the kernels that are tuned.
+    pub incumbent: Option<KernelId>,
     /// Configurations of an input that are proposed at once, at most, to a device that compiles ahead: each knows less of the
     /// input than if it had waited for the others. So many are compiled while the input before is measured.
     pub at_once: usize,
@@ -81,6 +85,7 @@ impl Default for TuneSettings {
                 ..Timing::default()
             },
             objective: Objective::default(),
+            incumbent: None,
             at_once: 4,
             log_bytes: 4 << 30,
             without_files: false,

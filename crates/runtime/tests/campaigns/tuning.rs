@@ -175,6 +175,7 @@ fn settings_and_words_out_of_range_are_named() {
     };
     assert_eq!(field(TuneSettings { cut_off: f64::NAN, ..settings(60) }), "cut_off");
     assert_eq!(field(TuneSettings { neighbours: 1.5, ..settings(60) }), "neighbours");
+    assert_eq!(field(TuneSettings { incumbent: Some("scale.gone.1".to_owned().into()), ..settings(60) }), "incumbent");
     assert_eq!(field(TuneSettings { configs_per_input: 0, ..settings(60) }), "configs_per_input");
     assert_eq!(field(TuneSettings { fixed: words("dtype=f8"), ..settings(60) }), "dtype");
 }

@@ -13,7 +13,7 @@ use tilewright_runtime::plan::{
     Asked, Entrant, KERNEL_TIE_ORDER, PlanSettings, Planned, Planner, Ranking, VariantPlanner,
 };
 use tilewright_runtime::plan_cache::PlanCache;
-use tilewright_runtime::selection::{Ranker, SelectorHeader, StoredSelector, learn};
+use tilewright_runtime::selection::{Ranker, SelectorHeader, StoredIncumbent, StoredSelector, learn};
 use tilewright_sampler::Uniform;
 use tilewright_testkit::toy::{self, AnalyticMeasure, Formula, ScaleKernel};
 
@@ -172,7 +172,7 @@ fn learned_where_ratings_were_worth(suited: f64) -> StoredSelector {
         cases.push(Case { features, trials: vec![trial(NEAR, 1.0), trial(KEEN, 2.0)], group }).unwrap();
     }
     let header = SelectorHeader::new(kernel(NEAR).computation(), &device(), Objective::default(), words(""));
-    let mut stored = learn(header, cases).unwrap();
+    let mut stored = learn(header, cases, None).unwrap();
     stored.header.stats.suited = Some(suited);
     stored
 }
@@ -187,6 +187,21 @@ fn the_kernels_own_rating_leads_a_selector_that_was_worth_less_where_nothing_is_
         assert_eq!(planned.kernel.as_str(), first, "{}", planned.reason);
         let says = planned.reason.contains("ran at 100.0% of the best, and without at 100.0%, so that it leads");
         assert_eq!(says, first == KEEN, "{}", planned.reason);
+    }
+}
+
+/// An incumbent is no kernel that a rating may push aside, and the answer says when it would be left.
+#[test]
+fn an_incumbent_leads_where_nothing_is_timed_and_the_reason_names_it() {
+    for (margin, says) in [(Some(0.2), "scale.near is left where another is expected to be 22% faster"), (None, "is never left")] {
+        let mut stored = learned_where_ratings_were_worth(1.0);
+        stored.header.stats.suited = None;
+        stored.header.incumbent = Some(StoredIncumbent { kernel: NEAR.to_owned().into(), margin });
+        let mut setup = Setup { stored: Some(stored), most: 1, ..Setup::new(&[NEAR, KEEN]) };
+        setup.measure = None;
+        let planned = setup.plan("n=1000").unwrap();
+        assert_eq!(planned.kernel.as_str(), NEAR, "{}", planned.reason);
+        assert!(planned.reason.contains(says), "{}", planned.reason);
     }
 }
 
