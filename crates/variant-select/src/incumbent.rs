@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use tilewright_core::choice::{Case, ChoiceSet, FitSelector, SelectError};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
-/// Folds by which the margin is learned.
+/// Folds by which the margin is learned, and how often the cases are dealt to folds anew: what a method expects in vain depends on what
+/// it was not fitted on.
 const FOLDS: usize = 8;
+const DEALS: u64 = 3;
 
 /// The margin is this many times the largest gain that was expected in vain: the cases tell it only so well.
 const SLACK: f64 = 1.25;
@@ -39,9 +41,11 @@ impl<F: FitSelector> Incumbent<F> {
     /// # Errors
     /// As the method's.
     pub fn margin(&self, data: &ChoiceSet, seed: u64) -> Result<f64, SelectError> {
-        let Ok(folds) = folds(data, FOLDS, seed) else { return Ok(f64::INFINITY) };
+        let dealt: Result<Vec<_>, SelectError> =
+            (0..DEALS).map(|deal| folds(data, FOLDS, seed.wrapping_add(deal))).collect();
+        let Ok(dealt) = dealt else { return Ok(f64::INFINITY) };
         let mut most = 0.0_f64;
-        for held_out in folds {
+        for held_out in dealt.into_iter().flatten() {
             let out: BTreeSet<usize> = held_out.iter().copied().collect();
             let rest: Vec<usize> = (0..data.len()).filter(|at| !out.contains(at)).collect();
             let selector = self.method.fit(&data.subset(&rest), seed)?;
@@ -230,7 +234,8 @@ mod tests {
         for group in 0..40 {
             let failed = group % 2 == 0;
             let trials = vec![trial("own", Some(2.0)), trial("vendor", (!failed).then_some(1.0))];
-            data.push(Case { features: vec![if failed { 10.0 } else { 900.0 } + group as f32], trials, group }).unwrap();
+            data.push(Case { features: vec![if failed { 10.0 } else { 900.0 } + group as f32], trials, group })
+                .unwrap();
         }
         let selector = with_incumbent(CostForest::default()).fit(&data, 0).unwrap();
         let candidates: Vec<Candidate> = data.cases()[0].trials.iter().map(|t| t.candidate.clone()).collect();

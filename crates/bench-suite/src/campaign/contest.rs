@@ -1,6 +1,6 @@
 //! Tasks planned with the profiles and compared with the vendor's library: the usual ones of the computation, and square sizes.
 
-use super::rows::{BaselineRow, DEEPBENCH, SWEEP, Spent, TYPES, Tables};
+use super::rows::{BaselineRow, DEEPBENCH, KernelRow, SWEEP, Spent, TYPES, Tables};
 use super::stages::{self, Progress};
 use super::state::State;
 use super::{Campaign, CampaignError, Deadline};
@@ -274,6 +274,7 @@ impl Contest<'_> {
         row.metric.clone_from(&campaign.objective.metric);
         (row.predicted, row.timed, row.wrong, row.missing) = (predicted[at], timed, wrong, missing);
         row.fitted = state.fitted;
+        row.kernels = best_of_each(&entrants[..ours], &costs);
         row.spent = Some(Spent { ranking_s, search_s, contest_s: began.elapsed().as_secs_f64() - search_s });
         if campaign.objective == Objective::default() {
             row.rates();
@@ -383,6 +384,18 @@ impl Contest<'_> {
         };
         Ok((search.best().points.into_iter().map(|(point, _)| point).collect(), trace.evaluations))
     }
+}
+
+/// What the best configuration of each kernel cost.
+fn best_of_each(entrants: &[Entrant], costs: &[Option<f64>]) -> Vec<KernelRow> {
+    let mut rows: Vec<KernelRow> = Vec::new();
+    for (entrant, cost) in entrants.iter().zip(costs).filter_map(|(entrant, cost)| Some((entrant, (*cost)?))) {
+        match rows.iter_mut().find(|row| row.kernel == entrant.name) {
+            Some(row) => row.cost = row.cost.min(cost),
+            None => rows.push(KernelRow { kernel: entrant.name.clone(), cost }),
+        }
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! | `sweep` | square sizes, as BACUGen's Figure 6 |
 //! | `types` | the usual tasks of GEMM in f16, bf16, tf32, 8-bit integers and complex numbers, beside the vendor's library |
 //! | `deepbench` | DeepBench's products in all types, in the same way |
+//! | `pool` | what a selector among the generated kernels and the vendor's routines comes to on the tasks of the stages before, by sizes that it was not fitted on ([`pool`](crate::pool)) |
 //! | `micro` | bandwidth by working set, launches by number |
 //! | `linear` | the linear model: measurement kernels, weights, the verdict of the test kernels |
 //!
@@ -25,6 +26,7 @@ mod export;
 mod files;
 mod linear;
 mod micro;
+mod pool;
 mod rows;
 mod settings;
 mod stages;
@@ -38,6 +40,7 @@ pub use settings::{CampaignKind, Scale, Settings};
 pub use stages::{STAGE_NAMES, stage_names};
 pub use state::{MicroResult, Stage, StageClock, State, Tally, Verified};
 
+use crate::pool::PoolScore;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -97,6 +100,9 @@ pub struct Summary {
     pub metric: String,
     /// Geometric means of the vendor's default over ours, by element type.
     pub geomean_ratio: std::collections::BTreeMap<String, f64>,
+    /// What ways of choosing among the generated kernels and the vendor's routines come to; none where no such routine took part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pool: Vec<PoolScore>,
     /// The files, as paths.
     pub records: Vec<String>,
 }
@@ -143,8 +149,9 @@ impl Campaign<'_> {
         for (at, stage) in stages::STAGES.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
             let name = stage.name(&computation);
-            let unfinished =
-                |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name(&computation)) || s.is_open(&state));
+            let unfinished = |s: &&stages::StageKind| {
+                self.wants(s.name(&computation)) && (!state.is_done(s.name(&computation)) || s.is_open(&state))
+            };
             if !unfinished(&stage) || (self.stop)() {
                 continue;
             }
@@ -200,6 +207,7 @@ impl Campaign<'_> {
             samples: state.samples,
             metric: self.objective.metric.clone(),
             geomean_ratio: tables.geomeans(),
+            pool: tables.pool.map_or_else(Vec::new, |pool| pool.scores),
             records: files(out)?.into_iter().map(|path| path.display().to_string()).collect(),
         })
     }

@@ -2,6 +2,7 @@
 
 use super::state::State;
 use super::{CampaignError, FILES, files};
+use crate::pool::{DEFAULTS, PoolReport};
 use crate::report::{geomean, number};
 use crate::tasks::Task;
 use serde::{Deserialize, Serialize};
@@ -35,9 +36,6 @@ pub(super) const TYPES: &str = "types";
 
 /// The stage of DeepBench's products in all types.
 pub(super) const DEEPBENCH: &str = "deepbench";
-
-/// What a vendor's library does for who asks for nothing else; the first of these that took part.
-const DEFAULTS: [&str; 3] = ["cublas", "cublaslt", "cudnn"];
 
 /// What tables of a computation show.
 struct Columns {
@@ -98,6 +96,15 @@ impl BaselineRow {
     }
 }
 
+/// A generated kernel on a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelRow {
+    /// The kernel.
+    pub kernel: String,
+    /// Cost of its best configuration that was right, in the row's metric.
+    pub cost: f64,
+}
+
 /// Where the time of a task went, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
@@ -147,6 +154,9 @@ pub struct TaskRow {
     pub timed: usize,
     /// Samples that the model was fitted on.
     pub fitted: u64,
+    /// The kernels that computed it, the winner among them; none where an older version wrote the row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<KernelRow>,
     /// The baselines.
     pub baselines: Vec<BaselineRow>,
     /// Cost of the vendor's default over ours: above 1, we are faster.
@@ -198,6 +208,7 @@ impl TaskRow {
             fitted: 0,
             ratio_default: DEFAULTS.into_iter().find_map(of),
             ratio_best: best.map(|b| b / cost),
+            kernels: Vec::new(),
             baselines,
             spent: None,
             wrong: Vec::new(),
@@ -230,6 +241,9 @@ impl TaskRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tables {
     pub(super) rows: Vec<TaskRow>,
+    /// What choosing among generated kernels and the vendor's routines comes to on the rows; none before that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pool: Option<PoolReport>,
 }
 
 impl Tables {
@@ -282,6 +296,9 @@ impl Tables {
                 let _ = writeln!(out, "## {title}, {dtype}\n");
                 table(&mut out, &rows, timed);
             }
+        }
+        if let Some(pool) = &self.pool {
+            let _ = writeln!(out, "## Mixed pool\n\n{}", pool.text());
         }
         self.analysis(&mut out, state);
         self.left_out(&mut out);

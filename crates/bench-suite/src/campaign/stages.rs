@@ -1,7 +1,7 @@
 //! The stages in their order, with their shares of the time.
 
 use super::state::State;
-use super::{Campaign, CampaignError, Deadline, collect, contest, linear, micro, rows, verify};
+use super::{Campaign, CampaignError, Deadline, collect, contest, linear, micro, pool, rows, verify};
 use crate::tasks::TaskSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tilewright_core::device::{Device, DeviceSpec};
@@ -46,7 +46,7 @@ const fn stage(
     StageKind { own_name: Some(own_name), share, run, reopens: false }
 }
 
-pub(super) const STAGES: [StageKind; 10] = [
+pub(super) const STAGES: [StageKind; 11] = [
     stage("doctor", 0.03, micro::doctor),
     stage("verify", 0.12, verify::run),
     stage("collect", 0.35, collect::run),
@@ -55,6 +55,7 @@ pub(super) const STAGES: [StageKind; 10] = [
     stage(rows::SWEEP, 0.07, contest::sweep),
     stage(rows::TYPES, 0.20, contest::types),
     stage(rows::DEEPBENCH, 0.05, contest::deepbench),
+    stage(pool::POOL, 0.03, pool::run),
     stage("micro", 0.03, micro::run),
     stage("linear", 0.10, linear::run),
 ];
@@ -65,7 +66,7 @@ pub(super) fn table(computation: &ComputationId) -> TaskSet {
 }
 
 /// Names of the stages in their order. The table is `table4` of GEMM, `table5` of convolutions, and `tasks` of other computations.
-pub const STAGE_NAMES: [&str; 12] = [
+pub const STAGE_NAMES: [&str; 13] = [
     "doctor",
     "verify",
     "collect",
@@ -76,6 +77,7 @@ pub const STAGE_NAMES: [&str; 12] = [
     rows::SWEEP,
     rows::TYPES,
     rows::DEEPBENCH,
+    pool::POOL,
     "micro",
     "linear",
 ];
@@ -93,9 +95,9 @@ fn named(class: Config) -> (String, Config) {
 
 impl Campaign<'_> {
     /// Whether a stage was asked for.
-    pub(super) fn wants(&self, stage: &StageKind) -> bool {
+    pub(super) fn wants(&self, stage: &str) -> bool {
         let wanted = &self.settings.stages;
-        wanted.is_empty() || wanted.iter().any(|name| name == stage.name(&self.computation()))
+        wanted.is_empty() || wanted.iter().any(|name| name == stage)
     }
 
     /// What the kernels compute.
@@ -165,7 +167,7 @@ mod tests {
     #[test]
     fn the_names_are_those_of_all_computations() {
         let of = |computation: &'static str| stage_names(&ComputationId::new(computation));
-        let after = ["sweep", "types", "deepbench", "micro", "linear"];
+        let after = ["sweep", "types", "deepbench", "pool", "micro", "linear"];
         assert_eq!(of("gemm"), [&["doctor", "verify", "collect", "fit", "table4"][..], &after].concat());
         assert_eq!((of("conv")[4], of("spmv")[4]), ("table5", "tasks"));
         let all: BTreeSet<&str> = ["gemm", "conv", "spmv"].into_iter().flat_map(of).collect();

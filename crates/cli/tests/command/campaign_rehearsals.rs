@@ -75,7 +75,7 @@ fn a_killed_campaign_goes_on_and_ends() {
     let names: Vec<&str> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        ["doctor", "verify", "collect", "fit", "table4", "sweep", "types", "deepbench", "micro", "linear"]
+        ["doctor", "verify", "collect", "fit", "table4", "sweep", "types", "deepbench", "pool", "micro", "linear"]
     );
     assert!(stages.iter().all(|s| s["done"] == true && s["seconds"].as_f64().unwrap() > 0.0), "{answer:#}");
     assert_eq!(answer["wrong_results"], 0);
@@ -93,6 +93,10 @@ fn a_killed_campaign_goes_on_and_ends() {
     assert_eq!(rows.len(), 2 * (17 + 3) + 7 + (2 + 7));
     assert!(rows.iter().all(|r| r["metric"] == "emulated_cost" && r["gflops"].is_null()));
     assert!(rows.iter().all(|r| r["missing"].as_array().unwrap().len() == 2), "absent baselines are named");
+    assert!(rows.iter().all(|r| !r["kernels"].as_array().unwrap().is_empty()), "each kernel's best is kept");
+    assert_eq!((&tables["pool"], &answer["pool"]), (&Value::Null, &Value::Null), "no library took part");
+    let note = stages.iter().find(|s| s["name"] == "pool").unwrap()["note"].as_str().unwrap();
+    assert_eq!(note, "no vendor's library took part in a task");
     let text = std::fs::read_to_string(out.join("tables.md")).unwrap();
     for part in ["no times of any device", "| m_s |", "occupancy", "Baseline absent: cublas"] {
         assert!(text.contains(part), "no {part:?} in {text}");

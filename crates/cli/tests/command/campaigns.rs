@@ -3,6 +3,7 @@
 
 use crate::home::{Home, document, fault};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -93,14 +94,17 @@ struct Extent {
 
 const ALL: Extent = Extent {
     kernel: "gemm",
-    stages: &["doctor", "verify", "collect", "fit", "table4", "sweep", "types", "deepbench", "micro", "linear"],
+    stages: &["doctor", "verify", "collect", "fit", "table4", "sweep", "types", "deepbench", "pool", "micro", "linear"],
     // Two types in two stages, then one task of each further type, and of DeepBench one of each type.
     rows: 2 * (17 + 3) + 7 + (2 + 7),
 };
 
 /// One kernel, and the square products only.
-const SOME: Extent =
-    Extent { kernel: "gemm.simt", stages: &["doctor", "verify", "collect", "fit", "sweep", "micro"], rows: 2 * 3 };
+const SOME: Extent = Extent {
+    kernel: "gemm.simt",
+    stages: &["doctor", "verify", "collect", "fit", "sweep", "pool", "micro"],
+    rows: 2 * 3,
+};
 
 impl Extent {
     fn command(&self, home: &Home, out: &Path) -> Command {
@@ -201,9 +205,26 @@ fn expect_whole(extent: &Extent, out: &Path, summary: &Value) {
         assert_eq!(row["missing"], serde_json::json!([]), "{row:#}");
     }
     let text = std::fs::read_to_string(out.join("tables.md")).unwrap();
-    assert!(text.contains("- library: cublas 12.9.1"), "{text}");
+    expect_pool(rows, &tables["pool"], &summary["pool"]);
+    assert!(text.contains("- library: cublas 12.9.1") && text.contains("## Mixed pool"), "{text}");
     let is_cold = text.contains("default / ours, cold") && text.contains("with the second-level cache overwritten");
     assert_eq!(is_cold, extent.stages.contains(&"table4"), "{text}");
+}
+
+/// What is chosen among are the kernels of the rows and the libraries' routines.
+fn expect_pool(rows: &[Value], pool: &Value, told: &Value) {
+    let with_vendor = rows.iter().filter(|row| row["baselines"][0]["name"] == "cublas").count();
+    assert_eq!(pool["tasks"], with_vendor, "{pool:#}");
+    let names = |of: &Value, field: &str| -> Vec<String> {
+        of.as_array().unwrap().iter().map(|one| one[field].as_str().unwrap().to_owned()).collect()
+    };
+    let kernels: BTreeSet<String> = rows.iter().flat_map(|row| names(&row["kernels"], "kernel")).collect();
+    let libraries = ["cublas", "cublaslt", "cublaslt-best"].map(str::to_owned);
+    let variants: BTreeSet<String> = kernels.into_iter().chain(libraries).collect();
+    assert_eq!(pool["variants"], serde_json::json!(variants));
+    let ways = ["generated", "selector", "first two timed", "keeping cublas", "keeping cublaslt-best", "oracle"];
+    assert_eq!(names(&pool["scores"], "way"), ways);
+    assert_eq!(told, &pool["scores"]);
 }
 
 #[test]

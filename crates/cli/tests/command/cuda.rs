@@ -77,7 +77,7 @@ fn a_campaign_of_convolutions_has_the_stages_of_convolutions() {
     let stages: Vec<&Value> = summary["stages"].as_array().unwrap().iter().map(|s| &s["name"]).collect();
     assert_eq!(
         stages,
-        ["doctor", "verify", "collect", "fit", "table5", "sweep", "types", "deepbench", "micro", "linear"]
+        ["doctor", "verify", "collect", "fit", "table5", "sweep", "types", "deepbench", "pool", "micro", "linear"]
     );
     assert_eq!(summary["wrong_results"], 0, "{summary}");
     assert!(summary["verified"].as_u64() > Some(0) && summary["samples"].as_u64() > Some(0), "{summary}");

@@ -1,6 +1,8 @@
 //! Learning a selector: which method does best on inputs that it was not fitted on.
 
-use super::{Cases, SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredIncumbent, StoredSelector, cases};
+use super::{
+    Cases, SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredIncumbent, StoredSelector, cases,
+};
 use crate::error::RuntimeError;
 use crate::log::Sample;
 use std::path::PathBuf;
@@ -45,8 +47,7 @@ pub fn learn_from(
 }
 
 /// Chooses a method by cross-validation on the cases; the header says for what and by which seed. What is stored is fitted again
-/// whenever it is read, so only methods compete that are fitted within milliseconds. An incumbent is left for another kernel only where
-/// the method expects more of that than it ever expected in vain, on cases that it was not fitted on.
+/// whenever it is read, so only methods compete that are fitted within milliseconds. An incumbent is kept ([`StoredSelector::keeping`]).
 ///
 /// # Errors
 /// Cases that nothing can be learned from.
@@ -55,57 +56,71 @@ pub fn learn(
     cases: ChoiceSet,
     incumbent: Option<&KernelId>,
 ) -> Result<StoredSelector, SelectionError> {
-    let failed = |source| SelectionError::Learn { computation: header.computation.clone(), source };
-    let Chosen { method, fraction_of_oracle, margin } = chosen(&cases, incumbent, header.seed).map_err(failed)?;
+    let (method, fraction_of_oracle) = chosen(&cases, header.seed, false).map_err(|e| failed(&header, e))?;
     let stats = SelectorStats { inputs: cases.len() as u64, fraction_of_oracle, suited: None };
     let mut variants: Vec<String> =
         cases.cases().iter().flat_map(|c| c.trials.iter().map(|t| t.candidate.variant.clone())).collect();
     variants.sort();
     variants.dedup();
     let variants = variants.into_iter().map(Into::into).collect();
-    let incumbent = incumbent.map(|kernel| StoredIncumbent { kernel: kernel.clone(), margin });
-    let header = SelectorHeader { schema: cases.schema().hash(), variants, method, stats, incumbent, ..header };
-    Ok(StoredSelector { header, cases })
+    let header = SelectorHeader { schema: cases.schema().hash(), variants, method, stats, ..header };
+    let stored = StoredSelector { header, cases };
+    let Some(kernel) = incumbent else { return Ok(stored) };
+    let mut kept = stored.keeping(kernel)?;
+    kept.header.stats.fraction_of_oracle = worth_of_keeping(&kept);
+    Ok(kept)
 }
 
-/// What cross-validation chose.
-struct Chosen {
-    method: String,
-    /// On unseen inputs.
-    fraction_of_oracle: Option<f64>,
-    /// See [`StoredIncumbent::margin`].
-    margin: Option<f64>,
+fn failed(header: &SelectorHeader, source: SelectError) -> SelectionError {
+    SelectionError::Learn { computation: header.computation.clone(), source }
 }
 
 impl StoredSelector {
+    /// The selector that leaves a kernel for another only where it expects more of that than its method ever expected in vain, on cases
+    /// that it was not fitted on. Methods that rank and expect nothing are replaced by the best of the others. What it comes to on
+    /// unseen inputs is not known of it.
+    ///
+    /// # Errors
+    /// As [`learn`]'s.
+    pub fn keeping(self, kernel: &KernelId) -> Result<Self, SelectionError> {
+        let Self { mut header, cases } = self;
+        if ONLY_RANKS.contains(&&*header.method) {
+            header.method = chosen(&cases, header.seed, true).map_err(|e| failed(&header, e))?.0;
+        }
+        let margin = margin(&header, &cases, kernel).map_err(|e| failed(&header, e))?;
+        let margin = margin.filter(|margin| margin.is_finite());
+        header.incumbent = Some(StoredIncumbent { kernel: kernel.clone(), margin });
+        header.stats = SelectorStats { fraction_of_oracle: None, suited: None, ..header.stats };
+        Ok(Self { header, cases })
+    }
+
     /// The selector.
     ///
     /// # Errors
     /// A method that this program does not have, or cases that it cannot be fitted on any more.
     pub fn fit(&self) -> Result<Box<dyn Selector>, SelectionError> {
-        let SelectorHeader { method, computation, seed, incumbent, .. } = &self.header;
+        let SelectorHeader { method, seed, incumbent, .. } = &self.header;
         let methods = methods();
         let known = || methods.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         let Some((_, fit)) = methods.iter().find(|(name, _)| name == method) else {
             return Err(SelectionError::UnknownMethod { method: method.clone(), known: known() });
         };
-        let failed = |source| SelectionError::Learn { computation: computation.clone(), source };
-        let selector = fit.fit(&self.cases, *seed).map_err(failed)?;
+        let selector = fit.fit(&self.cases, *seed).map_err(|e| failed(&self.header, e))?;
         Ok(match incumbent {
-            Some(incumbent) => keeping(selector, incumbent),
+            Some(incumbent) => kept(selector, incumbent),
             None => selector,
         })
     }
 }
 
 #[cfg(feature = "select")]
-fn keeping(selector: Box<dyn Selector>, incumbent: &StoredIncumbent) -> Box<dyn Selector> {
+fn kept(selector: Box<dyn Selector>, incumbent: &StoredIncumbent) -> Box<dyn Selector> {
     let margin = incumbent.margin.unwrap_or(f64::INFINITY);
     tilewright_variant_select::incumbent::kept(selector, incumbent.kernel.as_str(), margin)
 }
 
 #[cfg(not(feature = "select"))]
-fn keeping(selector: Box<dyn Selector>, _: &StoredIncumbent) -> Box<dyn Selector> {
+fn kept(selector: Box<dyn Selector>, _: &StoredIncumbent) -> Box<dyn Selector> {
     selector
 }
 
@@ -127,6 +142,9 @@ fn methods() -> Vec<(String, Box<dyn FitSelector>)> {
 fn methods() -> Vec<(String, Box<dyn FitSelector>)> {
     Vec::new()
 }
+
+/// Methods that rank, and expect no costs.
+const ONLY_RANKS: [&str; 1] = ["regression"];
 
 /// Folds of each cross-validation.
 #[cfg(feature = "select")]
@@ -153,37 +171,52 @@ pub(super) fn worth_of_ratings(_: &Cases, _: &SelectorHeader) -> Option<f64> {
     None
 }
 
-/// The best method. With an incumbent all methods keep it.
+/// The best method, of all or of those that expect costs, and its mean fraction of the oracle on unseen inputs.
 #[cfg(feature = "select")]
-fn chosen(cases: &ChoiceSet, incumbent: Option<&KernelId>, seed: u64) -> Result<Chosen, SelectError> {
+fn chosen(cases: &ChoiceSet, seed: u64, expects: bool) -> Result<(String, Option<f64>), SelectError> {
     use tilewright_variant_select::evaluate::{Auto, cross_validate};
-    use tilewright_variant_select::incumbent::Incumbent;
-    let keeping = |method: Box<dyn FitSelector>, kernel: &KernelId| Incumbent {
-        method,
-        variant: kernel.to_string(),
-        floor: FLOOR,
-    };
-    let wrapped = |(name, method): (String, Box<dyn FitSelector>)| {
-        let method = match incumbent {
-            Some(kernel) => Box::new(keeping(method, kernel)) as Box<dyn FitSelector>,
-            None => method,
-        };
-        (name, method)
-    };
-    let auto = Auto { methods: methods().into_iter().map(wrapped).collect(), folds: FOLDS };
+    let methods = methods().into_iter().filter(|(name, _)| !expects || !ONLY_RANKS.contains(&&**name));
+    let auto = Auto { methods: methods.collect(), folds: FOLDS };
     let (name, _) = auto.choose(cases, seed)?;
     let method = auto.methods.iter().find(|(known, _)| *known == name);
     let scores = method.map(|(_, method)| cross_validate(&**method, cases, auto.folds, seed));
-    let plain = methods().into_iter().find(|(known, _)| *known == name);
-    let margin = match (plain, incumbent) {
-        (Some((_, method)), Some(kernel)) => Some(keeping(method, kernel).margin(cases, seed)?),
-        _ => None,
-    };
-    let fraction_of_oracle = scores.and_then(Result::ok).map(|s| s.fraction_of_oracle);
-    Ok(Chosen { method: name, fraction_of_oracle, margin: margin.filter(|margin| margin.is_finite()) })
+    Ok((name, scores.and_then(Result::ok).map(|s| s.fraction_of_oracle)))
 }
 
 #[cfg(not(feature = "select"))]
-fn chosen(_: &ChoiceSet, _: Option<&KernelId>, _: u64) -> Result<Chosen, SelectError> {
+fn chosen(_: &ChoiceSet, _: u64, _: bool) -> Result<(String, Option<f64>), SelectError> {
     Err(SelectError::TooFew { what: "methods", found: 0, needed: 1 })
+}
+
+/// The header's method, keeping a kernel.
+#[cfg(feature = "select")]
+fn incumbent(
+    header: &SelectorHeader,
+    kernel: &KernelId,
+) -> Option<tilewright_variant_select::incumbent::Incumbent<Box<dyn FitSelector>>> {
+    let (_, method) = methods().into_iter().find(|(name, _)| *name == header.method)?;
+    Some(tilewright_variant_select::incumbent::Incumbent { method, variant: kernel.to_string(), floor: FLOOR })
+}
+
+#[cfg(feature = "select")]
+fn margin(header: &SelectorHeader, cases: &ChoiceSet, kernel: &KernelId) -> Result<Option<f64>, SelectError> {
+    incumbent(header, kernel).map(|method| method.margin(cases, header.seed)).transpose()
+}
+
+#[cfg(not(feature = "select"))]
+fn margin(_: &SelectorHeader, _: &ChoiceSet, _: &KernelId) -> Result<Option<f64>, SelectError> {
+    Ok(None)
+}
+
+/// The mean fraction of the oracle on unseen inputs of a selector that keeps a kernel; none where that cannot be said.
+#[cfg(feature = "select")]
+fn worth_of_keeping(StoredSelector { header, cases }: &StoredSelector) -> Option<f64> {
+    let method = incumbent(header, &header.incumbent.as_ref()?.kernel)?;
+    let scores = tilewright_variant_select::evaluate::cross_validate(&method, cases, FOLDS, header.seed);
+    scores.ok().map(|scores| scores.fraction_of_oracle)
+}
+
+#[cfg(not(feature = "select"))]
+fn worth_of_keeping(_: &StoredSelector) -> Option<f64> {
+    None
 }

@@ -71,7 +71,9 @@ impl fmt::Display for StoredIncumbent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, margin } = self;
         match margin {
-            Some(margin) => write!(f, "{kernel} is left where another is expected to be {:.0}% faster", 100.0 * margin.exp_m1()),
+            Some(margin) => {
+                write!(f, "{kernel} is left where another is expected to be {:.0}% faster", 100.0 * margin.exp_m1())
+            }
             None => write!(f, "{kernel} is never left: too few inputs were measured to say when"),
         }
     }

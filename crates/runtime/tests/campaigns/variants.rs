@@ -193,7 +193,9 @@ fn the_kernels_own_rating_leads_a_selector_that_was_worth_less_where_nothing_is_
 /// An incumbent is no kernel that a rating may push aside, and the answer says when it would be left.
 #[test]
 fn an_incumbent_leads_where_nothing_is_timed_and_the_reason_names_it() {
-    for (margin, says) in [(Some(0.2), "scale.near is left where another is expected to be 22% faster"), (None, "is never left")] {
+    for (margin, says) in
+        [(Some(0.2), "scale.near is left where another is expected to be 22% faster"), (None, "is never left")]
+    {
         let mut stored = learned_where_ratings_were_worth(1.0);
         stored.header.stats.suited = None;
         stored.header.incumbent = Some(StoredIncumbent { kernel: NEAR.to_owned().into(), margin });
