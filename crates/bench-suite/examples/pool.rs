@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use tilewright::device::emulator;
 use tilewright::kernels::Kernels;
 use tilewright_bench_suite::campaign::TaskRow;
-use tilewright_bench_suite::pool::judge;
+use tilewright_bench_suite::campaign::pool::judge;
 use tilewright_core::device::Device;
 use tilewright_emulator::Behaviour;
 
@@ -44,9 +44,11 @@ fn run(file: &str, as_json: bool) -> Result<String, Box<dyn Error>> {
     let Tables { rows } = serde_json::from_slice(&std::fs::read(file)?)?;
     // Features of an input do not depend on the device.
     let device = emulator("sm_90".parse()?, Behaviour::default())?.spec().clone();
-    let computation = rows.first().map_or("gemm", |row| row.kernel.split('.').next().unwrap_or("gemm"));
+    // Versions that knew one kernel did not name it.
+    let computation =
+        rows.iter().find_map(|row| row.kernel.split_once('.')).map_or("gemm", |(computation, _)| computation);
     let kernels = Kernels::default().competing(computation, &device, false)?;
     let kernels: Vec<_> = kernels.iter().map(|kernel| &**kernel).collect();
-    let report = judge(&rows, &kernels, &device, 0)?;
+    let report = judge(&rows, &kernels, &device, 0, &|| false)?;
     Ok(if as_json { serde_json::to_string_pretty(&report)? } else { report.text() })
 }

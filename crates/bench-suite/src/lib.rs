@@ -4,7 +4,6 @@
 //! - [`campaign`]: everything worth measuring on a device, resumable.
 //! - [`cases`]: what kernels are checked on.
 //! - [`assembly`]: what NVIDIA's assembler says of legal plans.
-//! - [`pool`]: what a selector among generated kernels and a vendor's routines comes to.
 //! - [`report`]: a comparison as JSON fields and as an aligned table. What times is
 //!   [`tilewright_runtime::contest`], what is compared with comes from [`tilewright_baselines`].
 //! - [`statistics`]: differences in pairs, with confidence intervals.
@@ -13,7 +12,6 @@
 pub mod assembly;
 pub mod campaign;
 pub mod cases;
-pub mod pool;
 pub mod report;
 pub mod statistics;
 pub mod tasks;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tilewright::device::emulator;
 use tilewright::kernels::Kernels;
 use tilewright_bench_suite::campaign::TaskRow;
-use tilewright_bench_suite::pool::{PoolError, PoolReport, PoolScore, judge};
+use tilewright_bench_suite::campaign::pool::{PoolError, PoolReport, PoolScore, Ratios, judge};
 use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::problem::AnyKernel;
 use tilewright_emulator::Behaviour;
@@ -30,7 +30,7 @@ fn device() -> Arc<DeviceSpec> {
 fn judged(rows: &[TaskRow]) -> Result<PoolReport, PoolError> {
     let kernels = Kernels::default().competing("gemm", &device(), false).unwrap();
     let kernels: Vec<&dyn AnyKernel> = kernels.iter().map(|kernel| &**kernel).collect();
-    judge(rows, &kernels, &device(), 0)
+    judge(rows, &kernels, &device(), 0, &|| false)
 }
 
 fn score<'a>(report: &'a PoolReport, way: &str) -> &'a PoolScore {
@@ -49,21 +49,19 @@ fn a_selector_in_the_pool_is_never_far_below_the_vendor_once_two_are_timed() {
     assert!(over("generated").worst < 0.6 && over("selector").geomean > over("generated").geomean, "{report:?}");
     assert!(over("first two timed").below == 0 && over("first two timed").geomean > over("selector").geomean);
     assert!(over(kept[0]).below == 0 && over(kept[0]).geomean > 1.1, "{:?}", over(kept[0]));
-    for PoolScore { way, over_default, over_best } in &report.scores {
-        let oracle = score(&report, "oracle");
-        assert!(
-            over_default.geomean <= oracle.over_default.geomean && over_best.geomean <= over_default.geomean,
-            "{way}"
-        );
+    let oracle = score(&report, "oracle");
+    for PoolScore { way, tasks, over_default, over_best } in &report.scores {
+        assert!(*tasks == rows.len() && over_default.geomean <= oracle.over_default.geomean, "{way}");
+        assert!(over_best.geomean <= over_default.geomean, "{way}");
     }
     // Of each task: what is generated is the row's own ratio, and no choice is above the oracle's.
     for (choice, row) in report.choices.iter().zip(&rows) {
         assert_eq!((&choice.stage, &choice.name, &choice.dtype), (&row.stage, &row.name, &row.dtype));
-        assert!((choice.chosen[0].1 - row.ratio_default.unwrap()).abs() < 1e-12, "{choice:?}");
-        let oracle = choice.chosen.last().unwrap().1;
-        assert!(choice.chosen.iter().all(|(_, ratio)| *ratio <= oracle), "{choice:?}");
+        let ratios: Vec<f64> = choice.chosen.iter().map(|chosen| chosen.as_ref().unwrap().1).collect();
+        assert!((ratios[0] - row.ratio_default.unwrap()).abs() < 1e-12, "{choice:?}");
+        assert!(ratios.iter().all(|ratio| ratio <= ratios.last().unwrap()), "{choice:?}");
     }
-    for part in ["| keeping cublas | 1.", "| oracle |", "gemm.simt.1", "114 tasks of 13 different sizes"] {
+    for part in ["| keeping cublas | 114 | 1.", "| oracle |", "gemm.simt.1", "114 tasks of 13 different sizes"] {
         assert!(report.text().contains(part), "no {part:?} in {}", report.text());
     }
 }
@@ -75,10 +73,18 @@ fn the_record_is_what_the_example_gives() {
     let of_second = &record["runs"].as_array().unwrap()[1];
     assert_eq!(of_second["rows"], "2026-11-27-campaign-second.json");
     let recorded: Vec<PoolScore> = serde_json::from_value(of_second["scores"].clone()).unwrap();
-    for (found, recorded) in judged(&rows()).unwrap().scores.iter().zip(&recorded) {
-        assert_eq!(found.way, recorded.way);
-        let differs = (found.over_default.geomean - recorded.over_default.geomean).abs();
-        assert!(differs < 0.01, "{found:?} beside {recorded:?}");
+    let found = judged(&rows()).unwrap().scores;
+    assert_eq!(found.len(), recorded.len());
+    let is_close = |a: &Ratios, b: &Ratios| {
+        (a.geomean - b.geomean).abs() < 1e-9 && (a.worst - b.worst).abs() < 1e-9 && a.below == b.below
+    };
+    for (found, recorded) in found.iter().zip(&recorded) {
+        let is_same =
+            is_close(&found.over_default, &recorded.over_default) && is_close(&found.over_best, &recorded.over_best);
+        assert!(
+            is_same && (&found.way, found.tasks) == (&recorded.way, recorded.tasks),
+            "{found:?} beside {recorded:?}"
+        );
     }
 }
 
@@ -98,8 +104,25 @@ fn all_generated_kernels_of_a_row_are_variants() {
     assert_eq!(score(&report, "generated"), score(&judged(&rows()).unwrap(), "generated"));
 }
 
+/// A task on which the vendor's best did not run says nothing of keeping it, and one without its default nothing at all.
+#[test]
+fn a_variant_is_kept_where_it_ran() {
+    let mut some = rows();
+    some[0].baselines.retain(|of| of.name != "cublaslt-best");
+    some[1].baselines.retain(|of| of.name != "cublas");
+    let report = judged(&some).unwrap();
+    assert_eq!(report.tasks, some.len() - 1);
+    assert_eq!(score(&report, "keeping cublas").tasks, some.len() - 1);
+    assert_eq!(score(&report, "keeping cublaslt-best").tasks, some.len() - 2);
+    assert_eq!((report.choices[0].chosen.len(), &report.choices[0].chosen[4]), (6, &None));
+}
+
 #[test]
 fn what_cannot_be_judged_says_why() {
+    let kernels = Kernels::default().competing("gemm", &device(), false).unwrap();
+    let kernels: Vec<&dyn AnyKernel> = kernels.iter().map(|kernel| &**kernel).collect();
+    let error = judge(&rows(), &kernels, &device(), 0, &|| true).unwrap_err();
+    assert!(matches!(error, PoolError::Stopped), "{error}");
     let mut alone = rows();
     alone.iter_mut().for_each(|row| row.baselines.clear());
     let error = judged(&alone).unwrap_err();

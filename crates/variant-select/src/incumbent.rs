@@ -14,11 +14,16 @@ const DEALS: u64 = 3;
 /// The margin is this many times the largest gain that was expected in vain: the cases tell it only so well.
 const SLACK: f64 = 1.25;
 
+/// Fewer choices beside an incumbent that ran say nothing of others.
+const LEAST: usize = 6;
+
 /// Fits a method, and how much it must expect to gain by leaving the incumbent before it may.
 ///
-/// By grouped cross-validation: of all choices on cases that the method was not fitted on, those that were slower than the incumbent
-/// (below `floor` of its performance) must have expected less than the margin. A method that ranks and expects nothing
-/// ([`Selector::relative_costs`]) never leaves the incumbent, nor does any method where there are fewer than two groups.
+/// By grouped cross-validation: of all choices on cases that the method was not fitted on, the largest gain that was expected in vain, by
+/// one that was slower than the incumbent (below `floor` of its performance), is a quarter below the margin; so is what `floor` allows.
+/// Choices are among the candidates that ran: what may fail is the matter of [`Guarded`](crate::guard::Guarded), around this. A method that
+/// ranks and expects nothing ([`Selector::relative_costs`]) never leaves the incumbent, nor does any method where the incumbent ran in
+/// fewer than six cases, or all cases are of one group.
 pub struct Incumbent<F> {
     /// The method.
     pub method: F,
@@ -36,7 +41,7 @@ impl<F: FitSelector> FitSelector for Incumbent<F> {
 }
 
 impl<F: FitSelector> Incumbent<F> {
-    /// The natural log of the speed-up that must be expected, at least 0; infinite where the cases say nothing of it.
+    /// The natural log of the speed-up that must be expected, above 0; infinite where the cases say nothing of it.
     ///
     /// # Errors
     /// As the method's.
@@ -44,7 +49,12 @@ impl<F: FitSelector> Incumbent<F> {
         let dealt: Result<Vec<_>, SelectError> =
             (0..DEALS).map(|deal| folds(data, FOLDS, seed.wrapping_add(deal))).collect();
         let Ok(dealt) = dealt else { return Ok(f64::INFINITY) };
-        let mut most = 0.0_f64;
+        let has_run =
+            |case: &&Case| case.trials.iter().any(|t| t.candidate.variant == self.variant && t.cost.is_some());
+        if data.cases().iter().filter(has_run).count() < LEAST {
+            return Ok(f64::INFINITY);
+        }
+        let mut most = -self.floor.ln();
         for held_out in dealt.into_iter().flatten() {
             let out: BTreeSet<usize> = held_out.iter().copied().collect();
             let rest: Vec<usize> = (0..data.len()).filter(|at| !out.contains(at)).collect();
@@ -58,13 +68,12 @@ impl<F: FitSelector> Incumbent<F> {
 
     /// The gain that a selector expected where its choice was for the worse.
     fn vain(&self, selector: &dyn Selector, case: &Case) -> Option<f64> {
-        let candidates: Vec<Candidate> = case.trials.iter().map(|trial| trial.candidate.clone()).collect();
+        let ran = case.trials.iter().filter_map(|trial| Some((trial.candidate.clone(), trial.cost?)));
+        let (candidates, costs): (Vec<Candidate>, Vec<f64>) = ran.unzip();
         let mut order = VariantOrder::new();
         selector.rank(&case.features, &candidates, &mut order);
         let (first, at) = (*order.first()?, position(&candidates, &self.variant)?);
-        // Where the incumbent fails, nothing is worse.
-        let incumbent = case.trials[at].cost?;
-        let is_worse = case.trials[first].cost.is_none_or(|cost| incumbent / cost < self.floor);
+        let is_worse = costs[at] / costs[first] < self.floor;
         is_worse.then(|| expected_gain(selector, &case.features, &candidates, (first, at))).flatten()
     }
 }
@@ -136,6 +145,7 @@ mod tests {
     use super::*;
     use crate::fixed::BestFixed;
     use crate::forest::CostForest;
+    use crate::guard::Guarded;
     use crate::regression::Regression;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -224,12 +234,33 @@ mod tests {
         let fixed = gains(&*with_incumbent(BestFixed).fit(&train, 0).unwrap(), &cases(20, 4));
         let ranked = gains(&*with_incumbent(Regression::default()).fit(&train, 0).unwrap(), &cases(20, 4));
         assert!(fixed.iter().chain(&ranked).all(|gain| *gain == 1.0));
-        // One group says nothing of others.
-        assert_eq!(with_incumbent(CostForest::default()).margin(&cases(1, 5), 0).unwrap(), f64::INFINITY);
     }
 
     #[test]
-    fn where_it_fails_nothing_is_worse() {
+    fn what_is_not_known_is_not_left() {
+        let margin = |method: Incumbent<CostForest>, data: &ChoiceSet| method.margin(data, 0).unwrap();
+        let forest = || with_incumbent(CostForest::default());
+        assert_eq!(margin(forest(), &cases(1, 5)), f64::INFINITY, "one group says nothing of others");
+        assert_eq!(margin(forest(), &cases(5, 5)), f64::INFINITY, "nor do five inputs");
+        let absent = Incumbent { variant: "nobody".into(), ..forest() };
+        assert_eq!(margin(absent, &cases(60, 5)), f64::INFINITY);
+        let mut failed = ChoiceSet::new(cases(1, 0).schema().clone());
+        for case in cases(60, 5).cases() {
+            let trials = vec![case.trials[0].clone(), trial("vendor", None)];
+            failed.push(Case { trials, ..case.clone() }).unwrap();
+        }
+        assert_eq!(margin(forest(), &failed), f64::INFINITY);
+        // Nothing was expected in vain: what the floor allows is the least.
+        let mut plain = ChoiceSet::new(cases(1, 0).schema().clone());
+        for group in 0..40 {
+            let trials = vec![trial("own", Some(0.5)), trial("vendor", Some(1.0)), trial("illegal", None)];
+            plain.push(Case { features: vec![group as f32], trials, group }).unwrap();
+        }
+        assert!((margin(forest(), &plain) + 1.25 * 0.97_f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn where_it_fails_another_leads() {
         let mut data = ChoiceSet::new(cases(1, 0).schema().clone());
         for group in 0..40 {
             let failed = group % 2 == 0;
@@ -237,7 +268,7 @@ mod tests {
             data.push(Case { features: vec![if failed { 10.0 } else { 900.0 } + group as f32], trials, group })
                 .unwrap();
         }
-        let selector = with_incumbent(CostForest::default()).fit(&data, 0).unwrap();
+        let selector = Guarded(with_incumbent(CostForest::default())).fit(&data, 0).unwrap();
         let candidates: Vec<Candidate> = data.cases()[0].trials.iter().map(|t| t.candidate.clone()).collect();
         let mut order = VariantOrder::new();
         selector.rank(&[20.0], &candidates, &mut order);

@@ -92,6 +92,11 @@ pub(super) fn run(
     Ok(Progress { done: !deadline.over(), note })
 }
 
+/// Whether there are clearly more samples than the profiles were fitted on.
+pub(super) fn has_more(_: &Campaign<'_>, state: &State) -> bool {
+    state.samples as f64 > state.fitted as f64 * 1.1
+}
+
 /// Fits a profile for each kernel on everything in its log.
 pub(super) fn fit(campaign: &Campaign<'_>, state: &mut State, _: Deadline<'_>) -> Result<Progress, CampaignError> {
     // No time to measure: what is in the logs is all.

@@ -255,13 +255,8 @@ impl Contest<'_> {
             let Some(last) = wrong.pop() else { return Ok(None) };
             return Err(CampaignError::NothingRight { task: self.task.name.clone(), tried: ours, last });
         };
-        let mut baselines = Vec::new();
-        for (entrant, standing) in entrants.iter().zip(&standings).skip(ours) {
-            match &standing.cost {
-                Ok(cost) => baselines.push(BaselineRow::new(&entrant.name, *cost, &entrant.problem.kernel())),
-                Err(failure) => missing.push(format!("{}: {}", entrant.name, failure.message)),
-            }
-        }
+        let (baselines, failed) = baselines(&entrants[ours..], &standings[ours..]);
+        missing.extend(failed);
         let mut row =
             TaskRow::new(stage, (self.task, self.class), &*entrants[at].problem, &entrants[at].point, cost, baselines);
         if stage == stages::table(&campaign.computation()).stage() && spec.kind != DeviceKind::Cpu {
@@ -384,6 +379,18 @@ impl Contest<'_> {
         };
         Ok((search.best().points.into_iter().map(|(point, _)| point).collect(), trace.evaluations))
     }
+}
+
+/// The libraries that computed the task, and what was wrong with the others.
+fn baselines(entrants: &[Entrant], standings: &[Standing]) -> (Vec<BaselineRow>, Vec<String>) {
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    for (entrant, standing) in entrants.iter().zip(standings) {
+        match &standing.cost {
+            Ok(cost) => rows.push(BaselineRow::new(&entrant.name, *cost, &entrant.problem.kernel())),
+            Err(failure) => missing.push(format!("{}: {}", entrant.name, failure.message)),
+        }
+    }
+    (rows, missing)
 }
 
 /// What the best configuration of each kernel cost.

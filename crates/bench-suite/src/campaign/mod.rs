@@ -10,7 +10,7 @@
 //! | `sweep` | square sizes, as BACUGen's Figure 6 |
 //! | `types` | the usual tasks of GEMM in f16, bf16, tf32, 8-bit integers and complex numbers, beside the vendor's library |
 //! | `deepbench` | DeepBench's products in all types, in the same way |
-//! | `pool` | what a selector among the generated kernels and the vendor's routines comes to on the tasks of the stages before, by sizes that it was not fitted on ([`pool`](crate::pool)) |
+//! | `pool` | what a selector among the generated kernels and the vendor's routines comes to on the tasks of the stages before, by sizes that it was not fitted on ([`pool`]) |
 //! | `micro` | bandwidth by working set, launches by number |
 //! | `linear` | the linear model: measurement kernels, weights, the verdict of the test kernels |
 //!
@@ -26,7 +26,7 @@ mod export;
 mod files;
 mod linear;
 mod micro;
-mod pool;
+pub mod pool;
 mod rows;
 mod settings;
 mod stages;
@@ -40,7 +40,7 @@ pub use settings::{CampaignKind, Scale, Settings};
 pub use stages::{STAGE_NAMES, stage_names};
 pub use state::{MicroResult, Stage, StageClock, State, Tally, Verified};
 
-use crate::pool::PoolScore;
+use pool::PoolScore;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -150,7 +150,7 @@ impl Campaign<'_> {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
             let name = stage.name(&computation);
             let unfinished = |s: &&stages::StageKind| {
-                self.wants(s.name(&computation)) && (!state.is_done(s.name(&computation)) || s.is_open(&state))
+                self.wants(s.name(&computation)) && (!state.is_done(s.name(&computation)) || (s.is_open)(self, &state))
             };
             if !unfinished(&stage) || (self.stop)() {
                 continue;

@@ -23,18 +23,14 @@ pub(super) struct StageKind {
     /// Share of the time, among the stages that are left.
     pub(super) share: f64,
     pub(super) run: fn(&Campaign<'_>, &mut State, Deadline<'_>) -> Result<Progress, CampaignError>,
-    /// Whether a finished stage has more to do: new samples to fit on.
-    reopens: bool,
+    /// Whether a finished stage has more to do: new samples to fit on, new rows to judge.
+    pub(super) is_open: fn(&Campaign<'_>, &State) -> bool,
 }
 
 impl StageKind {
     /// The name in a campaign of this computation.
     pub(super) fn name(&self, computation: &ComputationId) -> &'static str {
         self.own_name.unwrap_or_else(|| table(computation).stage())
-    }
-
-    pub(super) fn is_open(&self, state: &State) -> bool {
-        self.reopens && state.samples as f64 > state.fitted as f64 * 1.1
     }
 }
 
@@ -43,19 +39,19 @@ const fn stage(
     share: f64,
     run: fn(&Campaign<'_>, &mut State, Deadline<'_>) -> Result<Progress, CampaignError>,
 ) -> StageKind {
-    StageKind { own_name: Some(own_name), share, run, reopens: false }
+    StageKind { own_name: Some(own_name), share, run, is_open: |_, _| false }
 }
 
 pub(super) const STAGES: [StageKind; 11] = [
     stage("doctor", 0.03, micro::doctor),
     stage("verify", 0.12, verify::run),
     stage("collect", 0.35, collect::run),
-    StageKind { reopens: true, ..stage("fit", 0.12, collect::fit) },
+    StageKind { is_open: collect::has_more, ..stage("fit", 0.12, collect::fit) },
     StageKind { own_name: None, ..stage("", 0.22, contest::table) },
     stage(rows::SWEEP, 0.07, contest::sweep),
     stage(rows::TYPES, 0.20, contest::types),
     stage(rows::DEEPBENCH, 0.05, contest::deepbench),
-    stage(pool::POOL, 0.03, pool::run),
+    StageKind { is_open: pool::stage::has_more, ..stage(pool::stage::POOL, 0.03, pool::stage::run) },
     stage("micro", 0.03, micro::run),
     stage("linear", 0.10, linear::run),
 ];
@@ -77,7 +73,7 @@ pub const STAGE_NAMES: [&str; 13] = [
     rows::SWEEP,
     rows::TYPES,
     rows::DEEPBENCH,
-    pool::POOL,
+    pool::stage::POOL,
     "micro",
     "linear",
 ];

@@ -141,6 +141,9 @@ pub struct State {
     pub samples: u64,
     /// Of those, how many the profiles were fitted on.
     pub fitted: u64,
+    /// Rows of the tables that the pool was judged on.
+    #[serde(default)]
+    pub judged: u64,
     /// What micro kernels showed.
     pub micro: Vec<MicroResult>,
     #[serde(skip)]
@@ -170,6 +173,7 @@ impl State {
                 verify: BTreeMap::new(),
                 samples: 0,
                 fitted: 0,
+                judged: 0,
                 micro: Vec::new(),
                 path: path.to_owned(),
             });

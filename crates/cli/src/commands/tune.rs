@@ -16,6 +16,7 @@ use std::time::Duration;
 use tilewright::kernels::named as named_kernel;
 use tilewright::known::{record_report, trainers};
 use tilewright_core::expr::Value;
+use tilewright_core::id::KernelId;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::space::Config;
@@ -118,6 +119,14 @@ fn shape(input: &Config) -> String {
     sizes.map(|(_, v)| v.to_string()).collect::<Vec<_>>().join("x")
 }
 
+/// The kernel that plans shall keep.
+fn incumbent(args: &TuneArgs, kernels: &[Arc<dyn AnyKernel>]) -> Result<Option<KernelId>, Failure> {
+    let Some(name) = &args.incumbent else { return Ok(None) };
+    let hint = if args.with_libraries { "" } else { "; routines of libraries take part with --with-libraries" };
+    let refused = |e| Failure::new(Kind::Usage, "incumbent", format!("{e}{hint}"));
+    named_kernel(kernels, name).map(|kernel| Some(kernel.id())).map_err(refused)
+}
+
 /// Measures and fits within the budget, and stores the profiles where later commands find them.
 pub(super) fn campaign(
     args: &TuneArgs,
@@ -129,8 +138,7 @@ pub(super) fn campaign(
     let mut watch =
         Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, interrupt: Interrupt::listen() };
     let fixed = args.dtype.iter().map(|dtype| ("dtype".to_owned(), Value::parse(dtype))).collect();
-    let incumbent = args.incumbent.as_deref().map(|name| named_kernel(kernels, name)).transpose();
-    let incumbent = incumbent.map_err(|e| Failure::new(Kind::Usage, "incumbent", e))?;
+    let incumbent = incumbent(args, kernels)?;
     let (spec, trainers) = (device.spec().clone(), trainers(&home()?, &args.model, device.spec())?);
     let mut tuner = Tuner {
         kernels: kernels.iter().map(|kernel| &**kernel).collect(),
@@ -142,7 +150,7 @@ pub(super) fn campaign(
             fixed: Config(fixed),
             budget: args.budget,
             samples: args.samples,
-            incumbent: incumbent.map(|kernel| kernel.id()),
+            incumbent,
             seed,
             without_files: true,
             ..TuneSettings::default()
@@ -223,6 +231,9 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     let mut device = measure(&args.device)?;
     let kernels = wiring.kernels.competing(&args.kernel, device.spec(), args.with_libraries)?;
     let report = campaign(args, wiring, &kernels, &mut device, seed)?;
+    if let (Some(kernel), Err(why)) = (&args.incumbent, &report.selector) {
+        note(format_args!("nothing keeps {kernel}, since no selector was learned: {why}"));
+    }
     let main = main(&report).map(|(kernel, model)| (kernel.kernel.clone(), model));
     let table = main.as_ref().filter(|_| !args.no_table && !was_asked());
     let held_out = match table.and_then(|(id, model)| Some((kernels.iter().find(|k| k.id() == *id)?, model))) {
@@ -260,7 +271,10 @@ fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<Hel
         file: file.display().to_string(),
         method: stored.header.method.clone(),
         inputs: stored.header.stats.inputs,
-        fraction_of_oracle: stored.header.stats.fraction_of_oracle,
+        fraction_of_oracle: match &stored.header.incumbent {
+            Some(incumbent) => incumbent.fraction_of_oracle,
+            None => stored.header.stats.fraction_of_oracle,
+        },
         incumbent: stored.header.incumbent.clone(),
     });
     let rows: Vec<OfKernel> = report.kernels.iter().map(of_kernel).collect();

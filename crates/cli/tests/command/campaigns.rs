@@ -206,6 +206,7 @@ fn expect_whole(extent: &Extent, out: &Path, summary: &Value) {
     }
     let text = std::fs::read_to_string(out.join("tables.md")).unwrap();
     expect_pool(rows, &tables["pool"], &summary["pool"]);
+    assert_eq!(json(&out.join("campaign.json"))["judged"], rows.len(), "rows of later runs are judged too");
     assert!(text.contains("- library: cublas 12.9.1") && text.contains("## Mixed pool"), "{text}");
     let is_cold = text.contains("default / ours, cold") && text.contains("with the second-level cache overwritten");
     assert_eq!(is_cold, extent.stages.contains(&"table4"), "{text}");
@@ -225,6 +226,8 @@ fn expect_pool(rows: &[Value], pool: &Value, told: &Value) {
     let ways = ["generated", "selector", "first two timed", "keeping cublas", "keeping cublaslt-best", "oracle"];
     assert_eq!(names(&pool["scores"], "way"), ways);
     assert_eq!(told, &pool["scores"]);
+    let keeping = |at: usize| pool["scores"][at]["tasks"].as_u64().unwrap();
+    assert!(keeping(3) == with_vendor as u64 && keeping(4) > 0, "{pool:#}");
 }
 
 #[test]

@@ -346,9 +346,11 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect(), expected_loss);
         self.reasons.push(sentence_of(&said));
         let advice = advice(&said, self.planner.is_timed());
+        let incumbent = ranker.incumbent(&said.ranked).map(ToString::to_string);
         self.selection = Some(said);
+        // Where nothing is timed an earlier answer would push the incumbent aside.
+        self.remembered = self.remembered.filter(|_| incumbent.is_none() || self.planner.is_timed());
         let first = order[0];
-        let incumbent = ranker.incumbent().filter(|of| ids.contains(&of.kernel)).map(ToString::to_string);
         let is_settled = is_own || incumbent.is_some() || self.planner.is_timed();
         self.reasons.extend(incumbent);
         let order = if is_settled { order } else { self.led_by_suited(legal, led_worth, order) };

@@ -40,8 +40,7 @@ pub fn learn_from(
     }
     let header = SelectorHeader::new(kernels[0].computation(), device, objective.clone(), fixed.clone());
     let mut stored = learn(SelectorHeader { seed, ..header }, cases.set.clone(), incumbent)?;
-    // Ratings know of no incumbent.
-    stored.header.stats.suited = if incumbent.is_none() { worth_of_ratings(&cases, &stored.header) } else { None };
+    stored.header.stats.suited = worth_of_ratings(&cases, &stored.header);
     let path = store.put(&stored)?;
     Ok(Some((path, stored)))
 }
@@ -67,7 +66,10 @@ pub fn learn(
     let stored = StoredSelector { header, cases };
     let Some(kernel) = incumbent else { return Ok(stored) };
     let mut kept = stored.keeping(kernel)?;
-    kept.header.stats.fraction_of_oracle = worth_of_keeping(&kept);
+    let fraction_of_oracle = worth_of_keeping(&kept);
+    if let Some(incumbent) = &mut kept.header.incumbent {
+        incumbent.fraction_of_oracle = fraction_of_oracle;
+    }
     Ok(kept)
 }
 
@@ -76,21 +78,21 @@ fn failed(header: &SelectorHeader, source: SelectError) -> SelectionError {
 }
 
 impl StoredSelector {
-    /// The selector that leaves a kernel for another only where it expects more of that than its method ever expected in vain, on cases
-    /// that it was not fitted on. Methods that rank and expect nothing are replaced by the best of the others. What it comes to on
-    /// unseen inputs is not known of it.
+    /// The selector that leaves a kernel for another only where it expects clearly more of that than its method ever expected in vain,
+    /// on cases that it was not fitted on. Methods that rank and expect nothing are replaced by the best of the others.
     ///
     /// # Errors
     /// As [`learn`]'s.
     pub fn keeping(self, kernel: &KernelId) -> Result<Self, SelectionError> {
         let Self { mut header, cases } = self;
         if ONLY_RANKS.contains(&&*header.method) {
-            header.method = chosen(&cases, header.seed, true).map_err(|e| failed(&header, e))?.0;
+            let (method, fraction_of_oracle) = chosen(&cases, header.seed, true).map_err(|e| failed(&header, e))?;
+            header.stats = SelectorStats { fraction_of_oracle, suited: None, ..header.stats };
+            header.method = method;
         }
         let margin = margin(&header, &cases, kernel).map_err(|e| failed(&header, e))?;
         let margin = margin.filter(|margin| margin.is_finite());
-        header.incumbent = Some(StoredIncumbent { kernel: kernel.clone(), margin });
-        header.stats = SelectorStats { fraction_of_oracle: None, suited: None, ..header.stats };
+        header.incumbent = Some(StoredIncumbent { kernel: kernel.clone(), margin, fraction_of_oracle: None });
         Ok(Self { header, cases })
     }
 
@@ -106,35 +108,43 @@ impl StoredSelector {
             return Err(SelectionError::UnknownMethod { method: method.clone(), known: known() });
         };
         let selector = fit.fit(&self.cases, *seed).map_err(|e| failed(&self.header, e))?;
-        Ok(match incumbent {
-            Some(incumbent) => kept(selector, incumbent),
-            None => selector,
-        })
+        Ok(guarded(selector, incumbent.as_ref(), &self.cases, *seed))
     }
 }
 
+/// The selector with its incumbent, if any, and last of all the guard: what is likely to fail does not lead, be it the incumbent.
 #[cfg(feature = "select")]
-fn kept(selector: Box<dyn Selector>, incumbent: &StoredIncumbent) -> Box<dyn Selector> {
-    let margin = incumbent.margin.unwrap_or(f64::INFINITY);
-    tilewright_variant_select::incumbent::kept(selector, incumbent.kernel.as_str(), margin)
+fn guarded(
+    selector: Box<dyn Selector>,
+    incumbent: Option<&StoredIncumbent>,
+    cases: &ChoiceSet,
+    seed: u64,
+) -> Box<dyn Selector> {
+    use tilewright_variant_select::{guard, incumbent::kept};
+    let margin = |of: &StoredIncumbent| of.margin.unwrap_or(f64::INFINITY);
+    let selector = match incumbent {
+        Some(of) => kept(selector, of.kernel.as_str(), margin(of)),
+        None => selector,
+    };
+    guard::guarded(selector, cases, seed)
 }
 
 #[cfg(not(feature = "select"))]
-fn kept(selector: Box<dyn Selector>, _: &StoredIncumbent) -> Box<dyn Selector> {
+fn guarded(selector: Box<dyn Selector>, _: Option<&StoredIncumbent>, _: &ChoiceSet, _: u64) -> Box<dyn Selector> {
     selector
 }
 
+/// The methods by their names, without the guard.
 #[cfg(feature = "select")]
 fn methods() -> Vec<(String, Box<dyn FitSelector>)> {
     use tilewright_variant_select::forest::CostForest;
-    use tilewright_variant_select::guard::Guarded;
     use tilewright_variant_select::regression::Regression;
     use tilewright_variant_select::trees::BoostedTrees;
     let trees = BoostedTrees { trees: 60, leaves: 16, ..BoostedTrees::default() };
     vec![
-        ("forest".to_owned(), Box::new(Guarded(CostForest::thorough()))),
-        ("trees".to_owned(), Box::new(Guarded(trees))),
-        ("regression".to_owned(), Box::new(Guarded(Regression::default()))),
+        ("forest".to_owned(), Box::new(CostForest::thorough())),
+        ("trees".to_owned(), Box::new(trees)),
+        ("regression".to_owned(), Box::new(Regression::default())),
     ]
 }
 
@@ -151,8 +161,7 @@ const ONLY_RANKS: [&str; 1] = ["regression"];
 const FOLDS: usize = 3;
 
 /// A choice with less of the incumbent's performance is for the worse: what is closer is noise.
-#[cfg(feature = "select")]
-const FLOOR: f64 = 0.97;
+pub const FLOOR: f64 = 0.97;
 
 /// The mean fraction of the oracle on unseen inputs that the method of a selector comes to where the kernels' own rating leads it; none where
 /// that cannot be said.
@@ -160,10 +169,10 @@ const FLOOR: f64 = 0.97;
 pub(super) fn worth_of_ratings(cases: &Cases, header: &SelectorHeader) -> Option<f64> {
     use super::led::{Led, with_ratings};
     use tilewright_variant_select::evaluate::cross_validate;
-    let methods = methods();
-    let (_, method) = methods.iter().find(|(name, _)| *name == header.method)?;
+    use tilewright_variant_select::guard::Guarded;
+    let (_, method) = methods().into_iter().find(|(name, _)| *name == header.method)?;
     let cases = with_ratings(cases).ok()?;
-    cross_validate(&Led(&**method), &cases, FOLDS, header.seed).ok().map(|scores| scores.fraction_of_oracle)
+    cross_validate(&Led(&Guarded(method)), &cases, FOLDS, header.seed).ok().map(|scores| scores.fraction_of_oracle)
 }
 
 #[cfg(not(feature = "select"))]
@@ -175,8 +184,10 @@ pub(super) fn worth_of_ratings(_: &Cases, _: &SelectorHeader) -> Option<f64> {
 #[cfg(feature = "select")]
 fn chosen(cases: &ChoiceSet, seed: u64, expects: bool) -> Result<(String, Option<f64>), SelectError> {
     use tilewright_variant_select::evaluate::{Auto, cross_validate};
+    use tilewright_variant_select::guard::Guarded;
     let methods = methods().into_iter().filter(|(name, _)| !expects || !ONLY_RANKS.contains(&&**name));
-    let auto = Auto { methods: methods.collect(), folds: FOLDS };
+    let guarded = |(name, method)| (name, Box::new(Guarded(method)) as Box<dyn FitSelector>);
+    let auto = Auto { methods: methods.map(guarded).collect(), folds: FOLDS };
     let (name, _) = auto.choose(cases, seed)?;
     let method = auto.methods.iter().find(|(known, _)| *known == name);
     let scores = method.map(|(_, method)| cross_validate(&**method, cases, auto.folds, seed));
@@ -212,7 +223,8 @@ fn margin(_: &SelectorHeader, _: &ChoiceSet, _: &KernelId) -> Result<Option<f64>
 #[cfg(feature = "select")]
 fn worth_of_keeping(StoredSelector { header, cases }: &StoredSelector) -> Option<f64> {
     let method = incumbent(header, &header.incumbent.as_ref()?.kernel)?;
-    let scores = tilewright_variant_select::evaluate::cross_validate(&method, cases, FOLDS, header.seed);
+    let guarded = tilewright_variant_select::guard::Guarded(method);
+    let scores = tilewright_variant_select::evaluate::cross_validate(&guarded, cases, FOLDS, header.seed);
     scores.ok().map(|scores| scores.fraction_of_oracle)
 }
 

@@ -8,7 +8,7 @@ mod store;
 mod suited;
 
 pub use cases::{Cases, cases};
-pub use learn::{learn, learn_from};
+pub use learn::{FLOOR, learn, learn_from};
 pub(crate) use suited::{lead, leader};
 
 pub use store::{SelectorHeader, SelectorStats, SelectorStore, StoredIncumbent, StoredSelector};
@@ -142,10 +142,10 @@ impl Ranker<'_> {
         Some([suited?, fraction_of_oracle?]).filter(|[suited, learned]| suited >= learned)
     }
 
-    /// The kernel that it leaves only where that is surely worth it, if any.
-    pub fn incumbent(&self) -> Option<&StoredIncumbent> {
+    /// The one of the kernels that it ranks which it leaves only where that is surely worth it, if any.
+    pub fn incumbent(&self, ranked: &[KernelId]) -> Option<&StoredIncumbent> {
         let Self::Stored(stored, _) = self else { return None };
-        stored.header.incumbent.as_ref()
+        stored.header.incumbent.as_ref().filter(|of| ranked.contains(&of.kernel))
     }
 
     /// What it is, with the kernels in an order that it gave, and what their first is expected to lose.
@@ -155,7 +155,8 @@ impl Ranker<'_> {
             Self::Transferred { inputs, .. } => ("transfer".into(), *inputs, None),
             Self::Stored(stored, _) => {
                 let SelectorHeader { method, stats, .. } = &stored.header;
-                (method.clone(), stats.inputs, stats.fraction_of_oracle)
+                let fraction = self.incumbent(&ranked).map_or(stats.fraction_of_oracle, |of| of.fraction_of_oracle);
+                (method.clone(), stats.inputs, fraction)
             }
         };
         Selection { method, inputs, fraction_of_oracle, ranked, expected_loss }

@@ -65,11 +65,15 @@ pub struct StoredIncumbent {
     pub kernel: KernelId,
     /// The natural log of the speed-up that must be expected; none where the cases do not tell it, and the kernel is never left.
     pub margin: Option<f64>,
+    /// Best time over the chosen kernel's, mean over inputs that it was not fitted on, where this kernel is kept; none where there were
+    /// too few.
+    #[serde(default)]
+    pub fraction_of_oracle: Option<f64>,
 }
 
 impl fmt::Display for StoredIncumbent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, margin } = self;
+        let Self { kernel, margin, .. } = self;
         match margin {
             Some(margin) => {
                 write!(f, "{kernel} is left where another is expected to be {:.0}% faster", 100.0 * margin.exp_m1())

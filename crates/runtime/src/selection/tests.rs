@@ -86,7 +86,7 @@ fn an_incumbent_is_kept_across_files_and_left_where_that_is_worth_it() {
         ranked.order[0]
     };
     let learned = learn(header(""), learned(200), Some(&far)).unwrap();
-    let StoredIncumbent { kernel, margin } = learned.header.incumbent.clone().unwrap();
+    let StoredIncumbent { kernel, margin, .. } = learned.header.incumbent.clone().unwrap();
     assert!(kernel == far && margin.is_some_and(|margin| margin >= 0.0), "{margin:?}");
     store.put(&learned).unwrap();
     let (_, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
@@ -95,7 +95,7 @@ fn an_incumbent_is_kept_across_files_and_left_where_that_is_worth_it() {
     // Who expects less than the margin stays, and so does who knows no margin.
     for margin in [Some(10.0), None] {
         let mut wary = learned.clone();
-        wary.header.incumbent = Some(StoredIncumbent { kernel: far.clone(), margin });
+        wary.header.incumbent = Some(StoredIncumbent { kernel: far.clone(), margin, fraction_of_oracle: None });
         store.put(&wary).unwrap();
         let (_, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
         assert_eq!((read.header.incumbent.clone().unwrap().margin, first(&read, 300.0)), (margin, 1));

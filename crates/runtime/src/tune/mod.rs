@@ -285,10 +285,13 @@ impl Tuner<'_> {
         if let Some(other) = self.kernels.iter().find(|k| k.computation() != first.computation()) {
             return refuse("kernels", format!("{} and {} compute different things", first.id(), other.id()));
         }
-        let is_tuned = |id: &KernelId| self.kernels.iter().any(|kernel| kernel.id() == *id);
-        if let Some(id) = self.settings.incumbent.as_ref().filter(|id| !is_tuned(id)) {
-            let tuned: Vec<String> = self.kernels.iter().map(|kernel| kernel.id().to_string()).collect();
-            return refuse("incumbent", format!("{id} is none of the kernels that are tuned: {}", tuned.join(", ")));
+        if let Some(id) = &self.settings.incumbent {
+            let tuned: Vec<KernelId> = self.kernels.iter().map(|kernel| kernel.id()).collect();
+            if tuned.len() < 2 || !tuned.contains(id) {
+                let tuned: Vec<&str> = tuned.iter().map(KernelId::as_str).collect();
+                let tuned = tuned.join(", ");
+                return refuse("incumbent", format!("{id} must be one of several kernels that are tuned: {tuned}"));
+            }
         }
         let Some(device) = self.devices.first() else { return refuse("devices", "at least one".into()) };
         if let Some(other) = self.devices.iter().find(|d| d.spec().fingerprint() != device.spec().fingerprint()) {

@@ -190,21 +190,40 @@ fn the_kernels_own_rating_leads_a_selector_that_was_worth_less_where_nothing_is_
     }
 }
 
-/// An incumbent is no kernel that a rating may push aside, and the answer says when it would be left.
+/// A selector that keeps the near kernel, learned where the ratings would have put the keen one first.
+fn keeping(margin: Option<f64>) -> StoredSelector {
+    let mut stored = learned_where_ratings_were_worth(1.0);
+    stored.header.incumbent =
+        Some(StoredIncumbent { kernel: NEAR.to_owned().into(), margin, fraction_of_oracle: None });
+    stored
+}
+
 #[test]
 fn an_incumbent_leads_where_nothing_is_timed_and_the_reason_names_it() {
     for (margin, says) in
         [(Some(0.2), "scale.near is left where another is expected to be 22% faster"), (None, "is never left")]
     {
-        let mut stored = learned_where_ratings_were_worth(1.0);
-        stored.header.stats.suited = None;
-        stored.header.incumbent = Some(StoredIncumbent { kernel: NEAR.to_owned().into(), margin });
-        let mut setup = Setup { stored: Some(stored), most: 1, ..Setup::new(&[NEAR, KEEN]) };
+        let mut setup = Setup { stored: Some(keeping(margin)), most: 1, ..Setup::new(&[NEAR, KEEN]) };
         setup.measure = None;
         let planned = setup.plan("n=1000").unwrap();
         assert_eq!(planned.kernel.as_str(), NEAR, "{}", planned.reason);
         assert!(planned.reason.contains(says), "{}", planned.reason);
+        // Where it does not compete, the selector and the ratings are as ever.
+        setup.kernels = vec![KEEN, BACK];
+        let without = setup.plan("n=1000").unwrap();
+        assert!(without.kernel.as_str() == KEEN && !without.reason.contains("is left"), "{}", without.reason);
     }
+}
+
+#[test]
+fn an_earlier_answer_does_not_push_an_incumbent_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { cache: Some(PlanCache::new(dir.path())), ..Setup::new(&[NEAR, FAR]) };
+    assert_eq!(setup.plan("n=100000").unwrap().kernel.as_str(), FAR);
+    // Another selector: the answer is looked for again, and nothing may be timed.
+    (setup.stored, setup.measure) = (Some(keeping(Some(10.0))), None);
+    let planned = setup.plan("n=100000").unwrap();
+    assert!(planned.kernel.as_str() == NEAR && !planned.cached, "{}", planned.reason);
 }
 
 #[test]
