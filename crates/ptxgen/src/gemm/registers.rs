@@ -65,7 +65,7 @@ fn needed(space: SpaceBuilder) -> SpaceBuilder {
         .define("constant", &format!("16 if scarce else 22 + m_s * n_s // 64 * 8 if lanes > 1 and stages == 1 and sm >= {SCARCE_F64} else 22"))
         // Pairs are taken apart after the loop: column by column where sums are stored, all at once where groups add theirs, beside a
         // bias of the rows.
-        .define("widened", "m_s * n_s + m_s + 35 if lanes > 1 and k_l > 1 else 0")
+        .define("widened", "m_s * n_s + m_s + 39 if lanes > 1 and k_l > 1 else 0")
         // The block that sums all slices holds some columns, as much again that is loaded, and what is added to rows; for the oldest devices
         // the address and the bias of every column too.
         .define("summed", "(2 * m_s * max(n_s // (2 * lanes), 1) + m_s) * words + (20 if scarce else 36) + (2 * n_s if sm < 70 else 0) if split == 'stream' or split == 'ticket' and k_g > 1 else 0")
