@@ -195,8 +195,9 @@ pub(crate) struct TuneArgs {
     /// Also time the routines of libraries found on this machine, so that plans can choose among them and the generated kernels.
     #[arg(long)]
     pub with_libraries: bool,
-    /// The kernel that plans leave for another only where they expect clearly more of that than was ever expected in vain: a routine of a
-    /// library that you ran before, such as gemm.cublaslt; plans need --with-libraries, too.
+    /// The kernel that a plan which times nothing leaves for another only where it expects clearly more of that than was ever expected in
+    /// vain: a routine of a library that you ran before, such as gemm.cublaslt. Plans need --with-libraries, too; a later campaign without
+    /// this forgets it.
     #[arg(long, value_name = "KERNEL")]
     pub incumbent: Option<String>,
     /// Forget an interrupted run instead of resuming it.

@@ -121,8 +121,8 @@ impl Tuner {
         self
     }
 
-    /// The kernel that a selector, which [`Tuner::tune`] learns, leaves for another only where that is surely worth it: a routine of a
-    /// library that one ran before, such as `gemm.cublaslt`. None unless given.
+    /// The kernel that a selector, which [`Tuner::tune`] learns, leaves for another only where that is surely worth it, as
+    /// long as nothing is timed: a routine of a library that one ran before, such as `gemm.cublaslt`. None unless given.
     #[must_use]
     pub fn incumbent(mut self, kernel: impl Into<String>) -> Self {
         self.incumbent = Some(kernel.into());

@@ -21,9 +21,9 @@ const LEAST: usize = 6;
 ///
 /// By grouped cross-validation: of all choices on cases that the method was not fitted on, the largest gain that was expected in vain, by
 /// one that was slower than the incumbent (below `floor` of its performance), is a quarter below the margin; so is what `floor` allows.
-/// Choices are among the candidates that ran: what may fail is the matter of [`Guarded`](crate::guard::Guarded), around this. A method that
-/// ranks and expects nothing ([`Selector::relative_costs`]) never leaves the incumbent, nor does any method where the incumbent ran in
-/// fewer than six cases, or all cases are of one group.
+/// Choices are among the candidates that ran: what may fail is the matter of [`Guarded`](crate::guard::Guarded), around the fitted method
+/// and around what keeps the incumbent. A method that ranks and expects nothing ([`Selector::relative_costs`]) never leaves the
+/// incumbent, nor does any method where the incumbent ran beside another in fewer than six cases, or all cases are of one group.
 pub struct Incumbent<F> {
     /// The method.
     pub method: F,
@@ -49,9 +49,11 @@ impl<F: FitSelector> Incumbent<F> {
         let dealt: Result<Vec<_>, SelectError> =
             (0..DEALS).map(|deal| folds(data, FOLDS, seed.wrapping_add(deal))).collect();
         let Ok(dealt) = dealt else { return Ok(f64::INFINITY) };
-        let has_run =
-            |case: &&Case| case.trials.iter().any(|t| t.candidate.variant == self.variant && t.cost.is_some());
-        if data.cases().iter().filter(has_run).count() < LEAST {
+        let is_choice = |case: &&Case| {
+            let ran = || case.trials.iter().filter(|trial| trial.cost.is_some());
+            ran().count() > 1 && ran().any(|trial| trial.candidate.variant == self.variant)
+        };
+        if data.cases().iter().filter(is_choice).count() < LEAST {
             return Ok(f64::INFINITY);
         }
         let mut most = -self.floor.ln();
@@ -244,12 +246,15 @@ mod tests {
         assert_eq!(margin(forest(), &cases(5, 5)), f64::INFINITY, "nor do five inputs");
         let absent = Incumbent { variant: "nobody".into(), ..forest() };
         assert_eq!(margin(absent, &cases(60, 5)), f64::INFINITY);
-        let mut failed = ChoiceSet::new(cases(1, 0).schema().clone());
-        for case in cases(60, 5).cases() {
-            let trials = vec![case.trials[0].clone(), trial("vendor", None)];
-            failed.push(Case { trials, ..case.clone() }).unwrap();
+        // Whether it failed, or all others did.
+        for [own, vendor] in [[Some(1.0), None], [None, Some(1.0)]] {
+            let mut failed = ChoiceSet::new(cases(1, 0).schema().clone());
+            for case in cases(60, 5).cases() {
+                let trials = vec![trial("own", own), trial("vendor", vendor)];
+                failed.push(Case { trials, ..case.clone() }).unwrap();
+            }
+            assert_eq!(margin(forest(), &failed), f64::INFINITY);
         }
-        assert_eq!(margin(forest(), &failed), f64::INFINITY);
         // Nothing was expected in vain: what the floor allows is the least.
         let mut plain = ChoiceSet::new(cases(1, 0).schema().clone());
         for group in 0..40 {

@@ -169,6 +169,8 @@ fn run(
         let contest = Contest { campaign, task, class, predictors, deadline: deadline.until(end) };
         if let Some(row) = contest.row(stage, state)? {
             tables.rows.push(row);
+            // It was judged without this one.
+            tables.pool = None;
             tables.write(out, state)?;
         }
     }

@@ -25,7 +25,7 @@ use tilewright_files::Writable;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::bystanders::Disturbance;
 use tilewright_runtime::log::CampaignLog;
-use tilewright_runtime::selection::StoredIncumbent;
+use tilewright_runtime::selection::{SelectorHeader, StoredIncumbent};
 use tilewright_runtime::tune::{
     Fitted, KernelReport, Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner, chained,
 };
@@ -232,7 +232,10 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     let kernels = wiring.kernels.competing(&args.kernel, device.spec(), args.with_libraries)?;
     let report = campaign(args, wiring, &kernels, &mut device, seed)?;
     if let (Some(kernel), Err(why)) = (&args.incumbent, &report.selector) {
-        note(format_args!("nothing keeps {kernel}, since no selector was learned: {why}"));
+        note(format_args!("this campaign learned no selector that keeps {kernel}: {why}"));
+    }
+    if let Some(never) = report.selector.as_ref().ok().and_then(|(_, stored)| never_ran(&stored.header)) {
+        note(format_args!("nothing keeps {never}: it did not run on inputs that others ran on"));
     }
     let main = main(&report).map(|(kernel, model)| (kernel.kernel.clone(), model));
     let table = main.as_ref().filter(|_| !args.no_table && !was_asked());
@@ -242,6 +245,12 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     };
     let answer = answer(&kernels, &report, held_out);
     output.answer(&answer, || text(&answer, &args.kernel))
+}
+
+/// An incumbent that the selector knows nothing of.
+fn never_ran(header: &SelectorHeader) -> Option<&KernelId> {
+    let kernel = &header.incumbent.as_ref()?.kernel;
+    (!header.variants.contains(kernel)).then_some(kernel)
 }
 
 /// The kernel with the most samples that has a model.

@@ -45,6 +45,28 @@ fn ended_while_collecting(signal: &str, out: &Path) -> std::process::Output {
     child.wait_with_output().unwrap()
 }
 
+/// Every number says what it is, and none is a time.
+fn expect_no_times(out: &Path, answer: &Value) {
+    let stages = answer["stages"].as_array().unwrap();
+    let tables = json(&out.join("tables.json"));
+    let rows = tables["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * (17 + 3) + 7 + (2 + 7));
+    assert!(rows.iter().all(|r| r["metric"] == "emulated_cost" && r["gflops"].is_null()));
+    assert!(rows.iter().all(|r| r["missing"].as_array().unwrap().len() == 2), "absent baselines are named");
+    assert!(rows.iter().all(|r| !r["kernels"].as_array().unwrap().is_empty()), "each kernel's best is kept");
+    assert_eq!((&tables["pool"], &answer["pool"]), (&Value::Null, &Value::Null), "no library took part");
+    let note = stages.iter().find(|s| s["name"] == "pool").unwrap()["note"].as_str().unwrap();
+    assert_eq!(note, "no default of a vendor's library (cublas, cublaslt, cudnn) took part in a task");
+    let text = std::fs::read_to_string(out.join("tables.md")).unwrap();
+    for part in ["no times of any device", "| m_s |", "occupancy", "Baseline absent: cublas"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let state = json(&out.join("campaign.json"));
+    let micro = state["micro"].as_array().unwrap();
+    assert!(micro.iter().all(|m| m["unit"].as_str().unwrap().contains("emulated cost")), "{micro:?}");
+    assert!(micro.len() > 8);
+}
+
 #[test]
 fn a_killed_campaign_goes_on_and_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,24 +109,8 @@ fn a_killed_campaign_goes_on_and_ends() {
     let is_small = |f: &String| std::fs::metadata(out.join(f)).unwrap().len() < 16 << 20;
     assert!(found.len() <= 12 && found.iter().all(is_small), "{found:?}");
 
-    // Every number says what it is, and none is a time.
+    expect_no_times(&out, &answer);
     let tables = json(&out.join("tables.json"));
-    let rows = tables["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 2 * (17 + 3) + 7 + (2 + 7));
-    assert!(rows.iter().all(|r| r["metric"] == "emulated_cost" && r["gflops"].is_null()));
-    assert!(rows.iter().all(|r| r["missing"].as_array().unwrap().len() == 2), "absent baselines are named");
-    assert!(rows.iter().all(|r| !r["kernels"].as_array().unwrap().is_empty()), "each kernel's best is kept");
-    assert_eq!((&tables["pool"], &answer["pool"]), (&Value::Null, &Value::Null), "no library took part");
-    let note = stages.iter().find(|s| s["name"] == "pool").unwrap()["note"].as_str().unwrap();
-    assert_eq!(note, "no default of a vendor's library (cublas, cublaslt, cudnn) took part in a task");
-    let text = std::fs::read_to_string(out.join("tables.md")).unwrap();
-    for part in ["no times of any device", "| m_s |", "occupancy", "Baseline absent: cublas"] {
-        assert!(text.contains(part), "no {part:?} in {text}");
-    }
-    let state = json(&out.join("campaign.json"));
-    let micro = state["micro"].as_array().unwrap();
-    assert!(micro.iter().all(|m| m["unit"].as_str().unwrap().contains("emulated cost")), "{micro:?}");
-    assert!(micro.len() > 8);
 
     // Nothing is left to do.
     let (code, again) = run("emulator:sm_80", "9", &out);

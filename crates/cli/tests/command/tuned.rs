@@ -62,7 +62,17 @@ fn routines_of_libraries_are_tuned_where_they_are_asked_for() {
         all.collect::<Vec<_>>()
     };
     let generated = names(&home.answer(&tune));
-    let tuned = home.answer(&[&tune[..], &["--with-libraries", "--fresh"]].concat());
+    // A routine of a library takes part only where that is asked for.
+    let alone = [&tune[..], &["--incumbent", "gemm.matrixmultiply"]].concat();
+    let refused = home.error(&alone, 2, "incumbent");
+    assert!(refused.message.contains("take part with --with-libraries"), "{}", refused.message);
+    let tuned = home.answer(&[&alone[..], &["--with-libraries", "--fresh"]].concat());
+    let incumbent = &tuned["selector"]["incumbent"];
+    assert!(incumbent["kernel"] == "gemm.matrixmultiply.1" && incumbent["margin"].as_f64() > Some(0.0), "{incumbent}");
+    let plan =
+        ["plan", "gemm", "m=50", "n=60", "k=70", "dtype=f32", "--threads", "1", "--with-libraries", "--top", "0"];
+    let reason = home.answer(&plan)["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("gemm.matrixmultiply.1 is left where another is expected to be"), "{reason}");
     let all = names(&tuned);
     assert!(all.len() > generated.len() && all.starts_with(&generated), "{all:?}");
     // Those for small products may have met none, and oneDNN is for narrow operands.

@@ -346,10 +346,10 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect(), expected_loss);
         self.reasons.push(sentence_of(&said));
         let advice = advice(&said, self.planner.is_timed());
-        let incumbent = ranker.incumbent(&said.ranked).map(ToString::to_string);
+        let incumbent = ranker.incumbent(&said.ranked).filter(|_| !self.planner.is_timed()).map(ToString::to_string);
         self.selection = Some(said);
         // Where nothing is timed an earlier answer would push the incumbent aside.
-        self.remembered = self.remembered.filter(|_| incumbent.is_none() || self.planner.is_timed());
+        self.remembered = self.remembered.filter(|_| incumbent.is_none());
         let first = order[0];
         let is_settled = is_own || incumbent.is_some() || self.planner.is_timed();
         self.reasons.extend(incumbent);

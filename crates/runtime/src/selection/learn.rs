@@ -112,7 +112,8 @@ impl StoredSelector {
     }
 }
 
-/// The selector with its incumbent, if any, and last of all the guard: what is likely to fail does not lead, be it the incumbent.
+/// The selector with its incumbent, if any. The guard stands within, so that what would replace the incumbent is likely to run, and
+/// around it, so that an incumbent that is likely to fail does not lead.
 #[cfg(feature = "select")]
 fn guarded(
     selector: Box<dyn Selector>,
@@ -121,12 +122,9 @@ fn guarded(
     seed: u64,
 ) -> Box<dyn Selector> {
     use tilewright_variant_select::{guard, incumbent::kept};
-    let margin = |of: &StoredIncumbent| of.margin.unwrap_or(f64::INFINITY);
-    let selector = match incumbent {
-        Some(of) => kept(selector, of.kernel.as_str(), margin(of)),
-        None => selector,
-    };
-    guard::guarded(selector, cases, seed)
+    let selector = guard::guarded(selector, cases, seed);
+    let Some(StoredIncumbent { kernel, margin, .. }) = incumbent else { return selector };
+    guard::guarded(kept(selector, kernel.as_str(), margin.unwrap_or(f64::INFINITY)), cases, seed)
 }
 
 #[cfg(not(feature = "select"))]
@@ -219,12 +217,25 @@ fn margin(_: &SelectorHeader, _: &ChoiceSet, _: &KernelId) -> Result<Option<f64>
     Ok(None)
 }
 
+/// A header's method as [`StoredSelector::keeping`] makes it: to be judged on cases that it was not fitted on.
+#[cfg(feature = "select")]
+struct Keeping<'a>(&'a SelectorHeader, &'a KernelId);
+
+#[cfg(feature = "select")]
+impl FitSelector for Keeping<'_> {
+    fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError> {
+        let Some(method) = incumbent(self.0, self.1) else { return Err(SelectError::NothingLegal) };
+        let margin = Some(method.margin(data, seed)?);
+        let incumbent = StoredIncumbent { kernel: self.1.clone(), margin, fraction_of_oracle: None };
+        Ok(guarded(method.method.fit(data, seed)?, Some(&incumbent), data, seed))
+    }
+}
+
 /// The mean fraction of the oracle on unseen inputs of a selector that keeps a kernel; none where that cannot be said.
 #[cfg(feature = "select")]
 fn worth_of_keeping(StoredSelector { header, cases }: &StoredSelector) -> Option<f64> {
-    let method = incumbent(header, &header.incumbent.as_ref()?.kernel)?;
-    let guarded = tilewright_variant_select::guard::Guarded(method);
-    let scores = tilewright_variant_select::evaluate::cross_validate(&guarded, cases, FOLDS, header.seed);
+    let method = Keeping(header, &header.incumbent.as_ref()?.kernel);
+    let scores = tilewright_variant_select::evaluate::cross_validate(&method, cases, FOLDS, header.seed);
     scores.ok().map(|scores| scores.fraction_of_oracle)
 }
 

@@ -78,7 +78,7 @@ impl fmt::Display for StoredIncumbent {
             Some(margin) => {
                 write!(f, "{kernel} is left where another is expected to be {:.0}% faster", 100.0 * margin.exp_m1())
             }
-            None => write!(f, "{kernel} is never left: too few inputs were measured to say when"),
+            None => write!(f, "{kernel} is never left: it ran on too few inputs to say when"),
         }
     }
 }

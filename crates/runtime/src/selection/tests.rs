@@ -92,6 +92,12 @@ fn an_incumbent_is_kept_across_files_and_left_where_that_is_worth_it() {
     let (_, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
     assert_eq!(read.header, learned.header);
     assert_eq!((first(&read, 300.0), first(&read, 1e5)), (0, 1));
+    assert!(learned.header.incumbent.as_ref().unwrap().fraction_of_oracle.unwrap() > 0.9, "{:?}", learned.header);
+    // A method that only ranks would never leave it.
+    let mut ranks = learn(header(""), self::learned(200), None).unwrap();
+    ranks.header.method = "regression".into();
+    let other = ranks.keeping(&far).unwrap();
+    assert!(other.header.method != "regression" && first(&other, 300.0) == 0, "{:?}", other.header);
     // Who expects less than the margin stays, and so does who knows no margin.
     for margin in [Some(10.0), None] {
         let mut wary = learned.clone();

@@ -137,8 +137,9 @@ pub fn judge(
 ) -> Result<PoolReport, PoolError> {
     let took_part = |name: &&str| rows.iter().any(|row| row.baselines.iter().any(|of| of.name == *name));
     let Some(default) = DEFAULTS.into_iter().find(took_part) else { return Err(PoolError::NoVendor) };
-    let kept: Vec<&'static str> = [default].into_iter().chain(BESTS.into_iter().find(took_part)).collect();
     let (data, entries) = entries(rows, kernels, device, default)?;
+    let best = BESTS.into_iter().find(|name| entries.iter().any(|entry| entry.has(name)));
+    let kept: Vec<&'static str> = [default].into_iter().chain(best).collect();
     let sizes = entries.iter().map(|entry| entry.case.group).collect::<BTreeSet<_>>().len();
     if sizes < 2 {
         return Err(PoolError::TooFew { found: sizes });
@@ -183,12 +184,13 @@ fn entries<'a>(
 
 /// The variants of a row, the vendor's last.
 fn trials(row: &TaskRow) -> Vec<Trial> {
-    let ours = row.kernels.iter().map(|of| (&of.kernel, of.cost));
-    // An older version noted the winner only.
-    let winner = row.kernels.is_empty().then_some((&row.kernel, row.cost));
-    let theirs = row.baselines.iter().map(|of| (&of.name, of.cost));
-    let trial = |(variant, cost): (&String, f64)| Trial {
-        candidate: Candidate { variant: variant.clone(), features: Vec::new() },
+    let ours = row.kernels.iter().map(|of| (of.kernel.as_str(), of.cost));
+    // An older version noted the winner only, and one before it no kernel.
+    let name = if row.kernel.is_empty() { "generated" } else { &row.kernel };
+    let winner = row.kernels.is_empty().then_some((name, row.cost));
+    let theirs = row.baselines.iter().map(|of| (of.name.as_str(), of.cost));
+    let trial = |(variant, cost): (&str, f64)| Trial {
+        candidate: Candidate { variant: variant.to_owned(), features: Vec::new() },
         cost: Some(cost),
     };
     ours.chain(winner).chain(theirs).map(trial).collect()

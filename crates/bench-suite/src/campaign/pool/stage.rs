@@ -28,7 +28,7 @@ pub(in crate::campaign) fn run(
     let judged = judge(&tables.rows, &campaign.kernels, &campaign.spec(), seed, &stop);
     let (is_final, note) = match &judged {
         Ok(report) => (true, format!("{} tasks; over the vendor's default: {}", report.tasks, line(&report.scores))),
-        Err(error) => (matches!(error, PoolError::NoVendor | PoolError::TooFew { .. }), error.to_string()),
+        Err(error) => (!matches!(error, PoolError::Stopped), error.to_string()),
     };
     if is_final {
         (state.judged, tables.pool) = (tables.rows.len() as u64, judged.ok());
