@@ -52,6 +52,18 @@ fn files_that_are_asked_for_carry_the_names_of_several_kernels() {
     }
 }
 
+/// So few samples may not tell when it can be left; plans that time nothing say what they owe to it.
+fn expect_kept(home: &Home, incumbent: &Value) {
+    assert!(incumbent["kernel"] == "gemm.matrixmultiply.1" && incumbent.get("margin").is_some(), "{incumbent}");
+    let plan =
+        ["plan", "gemm", "m=50", "n=60", "k=70", "dtype=f32", "--threads", "1", "--with-libraries", "--top", "0"];
+    let planned = home.answer(&plan);
+    let is_known = incumbent["margin"].as_f64().is_some();
+    let says = if is_known { "is left where another is expected to be" } else { "is never left: it ran on too few" };
+    assert!(planned["reason"].as_str().unwrap().contains(&format!("gemm.matrixmultiply.1 {says}")), "{planned:#}");
+    assert!(is_known || planned["kernel"] == "gemm.matrixmultiply.1", "{planned:#}");
+}
+
 #[test]
 fn routines_of_libraries_are_tuned_where_they_are_asked_for() {
     let home = Home::new();
@@ -67,12 +79,7 @@ fn routines_of_libraries_are_tuned_where_they_are_asked_for() {
     let refused = home.error(&alone, 2, "incumbent");
     assert!(refused.message.contains("take part with --with-libraries"), "{}", refused.message);
     let tuned = home.answer(&[&alone[..], &["--with-libraries", "--fresh"]].concat());
-    let incumbent = &tuned["selector"]["incumbent"];
-    assert!(incumbent["kernel"] == "gemm.matrixmultiply.1" && incumbent["margin"].as_f64() > Some(0.0), "{incumbent}");
-    let plan =
-        ["plan", "gemm", "m=50", "n=60", "k=70", "dtype=f32", "--threads", "1", "--with-libraries", "--top", "0"];
-    let reason = home.answer(&plan)["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("gemm.matrixmultiply.1 is left where another is expected to be"), "{reason}");
+    expect_kept(&home, &tuned["selector"]["incumbent"]);
     let all = names(&tuned);
     assert!(all.len() > generated.len() && all.starts_with(&generated), "{all:?}");
     // Those for small products may have met none, and oneDNN is for narrow operands.
