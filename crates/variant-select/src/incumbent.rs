@@ -220,7 +220,7 @@ mod tests {
             selector.rank(&[3.0], &candidates, &mut order);
             let mut costs = Vec::new();
             assert!(selector.relative_costs(&[3.0], &candidates, &mut costs));
-            assert!(costs[0] < costs[1] && costs[1] < costs[2], "what is expected is told as it is: {costs:?}");
+            assert!(costs[0] < costs[1] && costs[1] < costs[2], "the expected costs are the method's own: {costs:?}");
             order
         };
         // By 34% it is left: the first is 40% faster.

@@ -213,7 +213,7 @@ fn expect_whole(extent: &Extent, out: &Path, summary: &Value) {
 }
 
 /// What is chosen among are the kernels of the rows and the libraries' routines.
-fn expect_pool(rows: &[Value], pool: &Value, told: &Value) {
+fn expect_pool(rows: &[Value], pool: &Value, summary: &Value) {
     let with_vendor = rows.iter().filter(|row| row["baselines"][0]["name"] == "cublas").count();
     assert_eq!(pool["tasks"], with_vendor, "{pool:#}");
     let names = |of: &Value, field: &str| -> Vec<String> {
@@ -225,7 +225,7 @@ fn expect_pool(rows: &[Value], pool: &Value, told: &Value) {
     assert_eq!(pool["variants"], serde_json::json!(variants));
     let ways = ["generated", "selector", "first two timed", "keeping cublas", "keeping cublaslt-best", "oracle"];
     assert_eq!(names(&pool["scores"], "way"), ways);
-    assert_eq!(told, &pool["scores"]);
+    assert_eq!(summary, &pool["scores"]);
     let keeping = |at: usize| pool["scores"][at]["tasks"].as_u64().unwrap();
     assert!(keeping(3) == with_vendor as u64 && keeping(4) > 0, "{pool:#}");
 }

@@ -9,7 +9,7 @@ use crate::campaign::{Campaign, CampaignError, Deadline};
 /// Its name.
 pub(in crate::campaign) const POOL: &str = "pool";
 
-/// Whether the tables have rows that were not judged. What cannot be read is told by the stages that need it.
+/// Whether the tables have rows that were not judged. A file that cannot be read counts as none: the summary reads it too, and fails.
 pub(in crate::campaign) fn has_more(campaign: &Campaign<'_>, state: &State) -> bool {
     Tables::read(&campaign.settings.out).is_ok_and(|tables| tables.rows.len() as u64 != state.judged)
 }
