@@ -10,7 +10,7 @@ use crate::codegen::tile::{Gathered, Loaded, March, Next, Tile, TilePrefetch, Ti
 use crate::codegen::vector::{Vector, Width};
 use crate::config::{GemmConfig, Order, Store};
 use crate::geometry::{Frame, Operand};
-use crate::scalar::{Float, Numbers, Stored};
+use crate::scalar::{Float, Kind, Numbers, Stored};
 use crate::split::{Split, pieces, share};
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
@@ -72,16 +72,16 @@ pub(crate) struct Part {
 }
 
 impl Blueprint {
-    /// Derives the values; the configuration must be legal for the input, and have register tiles of so many vectors, which have
-    /// instructions for narrow operands or not.
-    pub(crate) fn new(input: GemmInput, config: GemmConfig, vectors: usize, native: bool) -> Self {
+    /// Derives the values; the configuration must be legal for the input in the space of this kind, and have register tiles of so many
+    /// vectors, which have instructions for narrow operands or not.
+    pub(crate) fn new(input: GemmInput, config: GemmConfig, vectors: usize, (kind, native): (Kind, bool)) -> Self {
         let frame = Frame::of(&input, config.axis);
         let width = Width::from_bytes(config.vec as usize).unwrap_or(Width::X);
         let vector = Vector { width, float: Float::of(input.dtype()) };
         let c = &config;
         let (m, n) = ((c.m_s, c.m_l, c.t_m, c.pack_a), (c.n_s, c.n_l, c.t_n, c.pack_b));
         let (v, s) = if frame.swapped { (n, m) } else { (m, n) };
-        let (numbers, stored) = (Numbers::of(input.dtype(), native), Stored::of(input.dtype(), native));
+        let (numbers, stored) = (Numbers::of(input.dtype(), kind, native), Stored::of(input.dtype(), native));
         let lanes = vector.lanes() / numbers.parts();
         let (k_s, k_g) = (c.k_s as usize, c.k_g as usize);
         let steps = (c.u as usize / k_s).max(1);
@@ -177,6 +177,18 @@ impl Blueprint {
         self.vector.float.bytes() * self.numbers.parts()
     }
 
+    /// The same of one that is packed to be broadcast.
+    pub(crate) fn packed_s_es(&self) -> usize {
+        self.vector.float.bytes() * self.numbers.packed_across()
+    }
+
+    /// Whether the operand along vectors is conjugated, and the one across them.
+    pub(crate) fn conjugated(&self) -> [bool; 2] {
+        let layout = self.input.layout;
+        let [a, b] = [layout.a_conjugated(), layout.b_conjugated()];
+        if self.frame.swapped { [b, a] } else { [a, b] }
+    }
+
     fn deepest(&self) -> usize {
         self.k.big_units * self.k.unit
     }
@@ -187,19 +199,19 @@ impl Blueprint {
     }
 
     /// Bytes of one thread's packed block of so many tiles.
-    fn buffer(&self, split: &Split, tiles: usize, head: usize) -> usize {
+    fn buffer(&self, split: &Split, tiles: usize, (head, es): (usize, usize)) -> usize {
         let elements = tiles.min(split.tiles()) * split.big_units * split.unit * (head + self.deepest());
-        (elements * self.es()).next_multiple_of(ALIGN)
+        (elements * es).next_multiple_of(ALIGN)
     }
 
     /// Bytes of one thread's packed block of `v`.
     pub(crate) fn v_buffer(&self) -> usize {
-        if self.pack_v { self.buffer(&self.v, self.v_block, self.numbers.head()) } else { 0 }
+        if self.pack_v { self.buffer(&self.v, self.v_block, (self.numbers.head(), self.es())) } else { 0 }
     }
 
     /// Bytes of one thread's packed block of `s`.
     pub(crate) fn s_buffer(&self) -> usize {
-        if self.pack_s { self.buffer(&self.s, self.s_block, 0) } else { 0 }
+        if self.pack_s { self.buffer(&self.s, self.s_block, (0, self.packed_s_es())) } else { 0 }
     }
 
     /// Elements between neighbours along `s` in a slice of partial sums.
@@ -249,6 +261,7 @@ impl Blueprint {
             tail: self.tail(v_kind, s_kind),
             s: s * parts,
             numbers: self.numbers,
+            conjugated: self.conjugated(),
             k_s: self.config.k_s as usize,
             k_l: self.config.k_l as usize,
             v_masked: copy_v || !self.pack_v,
@@ -292,7 +305,7 @@ impl Blueprint {
     /// Bytes from a step of k of the operand across vectors to the next, and from a neighbour, of so many.
     fn s_strides(&self, s: usize) -> (i32, i32) {
         if self.pack_s {
-            ((s * self.es()) as i32, self.es() as i32)
+            ((s * self.packed_s_es()) as i32, self.es() as i32)
         } else {
             (self.step_bytes(self.frame.s) as i32, self.along_bytes(self.frame.s) as i32)
         }

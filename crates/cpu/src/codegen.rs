@@ -8,6 +8,7 @@ pub(crate) mod emitter;
 pub(crate) mod peak;
 pub(crate) mod prefetch;
 mod rounded;
+mod three_m;
 pub(crate) mod tile;
 pub(crate) mod vector;
 mod widened;

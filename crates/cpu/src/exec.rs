@@ -10,5 +10,6 @@ pub(crate) mod parts;
 mod portable;
 pub(crate) mod run;
 pub(crate) mod scratch;
+mod three_m;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod weave;

@@ -34,6 +34,8 @@ pub(crate) enum Numbers {
     Real,
     /// Of a real part and an imaginary one, side by side.
     Complex,
+    /// The same, multiplied by three products of real numbers: of both parts, and of their sums.
+    ThreeM,
     /// Of two integers of 16 bits, whose products are added to a sum of 32 bits.
     Pairs,
     /// Of four integers of 8 bits: those along vectors have signs, those across them are 128 more than what they stand for. What that
@@ -45,8 +47,9 @@ pub(crate) enum Numbers {
 
 impl Numbers {
     /// Those of operands, for vectors that have instructions for narrow ones or not.
-    pub(crate) fn of(dtype: DType, native: bool) -> Self {
+    pub(crate) fn of(dtype: DType, kind: Kind, native: bool) -> Self {
         match dtype {
+            DType::C32 | DType::C64 if kind == Kind::ThreeM => Self::ThreeM,
             DType::C32 | DType::C64 => Self::Complex,
             DType::I8 if native => Self::Quads,
             DType::I8 => Self::Pairs,
@@ -64,7 +67,7 @@ impl Numbers {
     pub(crate) const fn head(self) -> usize {
         match self {
             Self::Quads => 1,
-            Self::Real | Self::Complex | Self::Pairs | Self::Halves => 0,
+            Self::Real | Self::Complex | Self::ThreeM | Self::Pairs | Self::Halves => 0,
         }
     }
 
@@ -72,8 +75,13 @@ impl Numbers {
     pub(crate) const fn parts(self) -> usize {
         match self {
             Self::Real | Self::Pairs | Self::Quads | Self::Halves => 1,
-            Self::Complex => 2,
+            Self::Complex | Self::ThreeM => 2,
         }
+    }
+
+    /// Numbers of an element that is packed to be broadcast: of three products its parts and their sum.
+    pub(crate) const fn packed_across(self) -> usize {
+        if matches!(self, Self::ThreeM) { 3 } else { self.parts() }
     }
 }
 
@@ -131,13 +139,15 @@ pub(crate) enum Kind {
     #[default]
     Real,
     Complex,
+    /// Complex numbers by three real products, where the accuracy that is asked for allows that.
+    ThreeM,
     /// Operands of fewer bits than vectors compute with: converted or woven when they are packed or loaded, or read where they lie by
     /// instructions that multiply neighbours along the reduction.
     Narrow,
 }
 
 impl Kind {
-    /// The one for operands of a type.
+    /// The one for operands of a type, at any accuracy.
     pub(crate) fn of(dtype: DType) -> Self {
         match (dtype.is_complex(), Stored::of(dtype, false)) {
             (true, _) => Self::Complex,

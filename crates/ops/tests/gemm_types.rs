@@ -226,7 +226,9 @@ fn every_combination_is_said_or_refused() {
         .flat_map(|d| DType::ALL.into_iter().flat_map(move |acc| DType::ALL.into_iter().map(move |out| (d, acc, out))))
     {
         for layout in Layout::EVERY {
-            for more in ["", ",accuracy=tf32", ",accuracy=3xtf32", ",bias=row", ",bias=column,activation=relu"] {
+            for more in
+                ["", ",accuracy=tf32", ",accuracy=3xtf32", ",accuracy=3m", ",bias=row", ",bias=column,activation=relu"]
+            {
                 let text = format!("m=5,n=4,k=3,dtype={operand},acc={acc},out={out},layout={layout}{more}");
                 match Gemm.parse(&words(&text)) {
                     Ok(input) => {
@@ -261,7 +263,8 @@ fn refusals_name_the_field_and_what_may_stand_there() {
     assert_eq!(of("layout=cn"), "layout: cn conjugates an operand: of f32, which is not complex, it is t");
     assert_eq!(of("layout=cx"), "layout: cx is not one of nn, nt, tn and tt");
     assert_eq!(of("dtype=c32,layout=hn"), "layout: hn is not one of nn, nt, tn, tt, nc, tc, cn, ct and cc");
-    assert_eq!(of("accuracy=half"), "accuracy: half is not one of full, tf32 and 3xtf32");
+    assert_eq!(of("accuracy=half"), "accuracy: half is not one of full, tf32, 3xtf32 and 3m");
+    assert_eq!(of("accuracy=3m"), "accuracy: 3m is of complex operands, not of f32 and f32: write full");
     let message = "is of operands and sums of f32, not of f64 and f64: write full";
     assert_eq!(of("dtype=f64,accuracy=tf32"), format!("accuracy: tf32 {message}"));
     assert_eq!(of("dtype=f64,accuracy=3xtf32"), format!("accuracy: 3xtf32 {message}"));

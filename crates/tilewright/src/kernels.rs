@@ -44,6 +44,7 @@ impl Default for Kernels {
             Entry { kernel: Arc::new(Erased::new(CpuDot::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry { kernel: Arc::new(Erased::new(CpuAxpy::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry { kernel: Arc::new(Erased::new(CpuGemm::complex())), runs_on: &[DeviceKind::Cpu], file: None },
+            Entry { kernel: Arc::new(Erased::new(CpuGemm::three_m())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry { kernel: Arc::new(Erased::new(CpuGemm::narrow())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry { kernel: Arc::new(Erased::new(CpuAmx::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry {

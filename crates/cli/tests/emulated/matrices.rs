@@ -379,7 +379,7 @@ fn nearest_tf32(x: f64) -> f64 {
 fn product(accuracy: Accuracy, a: f64, b: f64) -> f64 {
     let [large_a, large_b] = [a, b].map(nearest_tf32);
     match accuracy {
-        Accuracy::Full => a * b,
+        Accuracy::Full | Accuracy::ThreeM => a * b,
         Accuracy::Tf32 => large_a * large_b,
         Accuracy::ThreeTf32 => {
             let [small_a, small_b] = [a - large_a, b - large_b].map(nearest_tf32);

@@ -70,6 +70,7 @@ impl Blueprint {
             tail: self.tail(KINDS - 1, s_kind),
             s: rows,
             numbers: self.numbers,
+            conjugated: [false; 2],
             k_s,
             k_l: [4, 2].into_iter().find(fits).unwrap_or(1),
             v_masked: true,

@@ -117,7 +117,7 @@ mod tests {
         let default = problem.default_point().unwrap();
         let point = Config::parse(words).unwrap().to_point(problem.space().params(), Some(&default.0)).unwrap();
         let at = problem.space().check(&point).unwrap();
-        Blueprint::new(input.clone(), GemmConfig::of(&at, kind).unwrap(), 2, kind == Kind::Narrow)
+        Blueprint::new(input.clone(), GemmConfig::of(&at, kind).unwrap(), 2, (kind, kind == Kind::Narrow))
     }
 
     /// Lines that so many tiles prefetch from a place on.

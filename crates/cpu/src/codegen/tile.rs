@@ -9,7 +9,7 @@ use super::abi::at;
 use super::emitter::{Emitter, mem};
 pub(crate) use super::prefetch::{March, Next, TilePrefetch, Walk};
 use super::vector::{Vector, Width};
-use super::{across, along, complex, rounded, widened};
+use super::{across, along, complex, rounded, three_m, widened};
 use crate::scalar::Numbers;
 use tilewright_ops::gemm::ScalarClass;
 
@@ -78,6 +78,8 @@ pub(crate) struct Tile {
     pub(crate) s: usize,
     /// Whether elements are complex: lanes hold their components by turns, and so do the numbers along `s`.
     pub(crate) numbers: Numbers,
+    /// Whether vectors are conjugated, and what is broadcast, where that is a matter of generated code: of three products.
+    pub(crate) conjugated: [bool; 2],
     /// Unroll of the loop over k, a multiple of `k_l`.
     pub(crate) k_s: usize,
     /// Independent accumulator sets.
@@ -108,7 +110,15 @@ pub(crate) struct Tile {
 impl Tile {
     /// Accumulator registers.
     pub(crate) const fn accumulators(&self) -> usize {
-        self.vecs * self.s * self.k_l
+        self.set() * self.k_l
+    }
+
+    /// Accumulator registers of a set.
+    const fn set(&self) -> usize {
+        match self.numbers {
+            Numbers::ThreeM => self.outs() * self.three_m_accumulators(),
+            _ => self.vecs * self.s,
+        }
     }
 
     /// Bytes of an element.
@@ -127,9 +137,14 @@ impl Tile {
         (j / parts) as i64 * self.s_s as i64 + (j % parts * self.vector.float.bytes()) as i64
     }
 
+    /// Bytes from where a step's elements along `s` begin to the sum of the parts of one: sums lie behind all elements of the step.
+    pub(crate) const fn sum_at(&self, j: usize) -> i64 {
+        (self.outs() * self.element() + j * self.vector.float.bytes()) as i64
+    }
+
     /// What is stored of vector `i` at element `j` along `s`, once it is finished.
     pub(super) fn out(&self, j: usize, i: usize) -> Register {
-        self.acc(0, self.numbers.parts() * j, i)
+        if self.numbers == Numbers::ThreeM { self.direct(0, j, i) } else { self.acc(0, self.numbers.parts() * j, i) }
     }
 
     /// Number of the register that holds the first accumulator. The transposition works on 128-bit
@@ -143,7 +158,12 @@ impl Tile {
 
     /// Accumulator of vector `i` and broadcast `j` in set `set`.
     pub(super) fn acc(&self, set: usize, j: usize, i: usize) -> Register {
-        self.vector.reg(self.first() + (set * self.s + j) * self.vecs + i)
+        self.accumulator(set, j * self.vecs + i)
+    }
+
+    /// Accumulator number `at` of a set.
+    pub(super) fn accumulator(&self, set: usize, at: usize) -> Register {
+        self.vector.reg(self.first() + set * self.set() + at)
     }
 
     /// Register number `i` of those that hold no accumulator.
@@ -152,7 +172,7 @@ impl Tile {
     }
 
     /// How many registers hold no accumulator.
-    fn free_count(&self) -> usize {
+    pub(super) fn free_count(&self) -> usize {
         self.vector.width.registers() - self.accumulators()
     }
 
@@ -314,6 +334,9 @@ impl Tile {
             self.emit_prefetch_step(e, kk);
         }
         self.emit_place(e, kk);
+        if self.numbers == Numbers::ThreeM {
+            return three_m::emit_step(self, e, kk);
+        }
         let set = kk % self.k_l;
         if self.vecs <= self.s {
             for i in 0..self.vecs {
@@ -359,7 +382,7 @@ impl Tile {
     /// Adds the product of what lies along vectors and what is broadcast across them.
     fn emit_product(&self, e: &mut Emitter, acc: Register, v: Register, s: Register) {
         match self.numbers {
-            Numbers::Real | Numbers::Complex => e.fma(acc, v, s),
+            Numbers::Real | Numbers::Complex | Numbers::ThreeM => e.fma(acc, v, s),
             Numbers::Halves => e.op3(Code::EVEX_Vdpbf16ps_zmm_k1z_zmm_zmmm512b32, acc, v, s),
             // The first factors have no signs.
             Numbers::Quads => e.op3(Code::EVEX_Vpdpbusd_zmm_k1z_zmm_zmmm512b32, acc, s, v),
@@ -387,7 +410,7 @@ impl Tile {
         e.add_load(pointer, mem(TABLE, (kk * size_of::<i64>()) as i64));
     }
 
-    fn emit_load_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
+    pub(super) fn emit_load_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
         match self.loaded_v {
             Loaded::AsIs => {}
             Loaded::Woven => return self.emit_woven_v(e, to, kk, i),
@@ -428,13 +451,22 @@ impl Tile {
             Numbers::Real | Numbers::Complex => Some(self.vector.fma()),
             Numbers::Halves => Some(Code::EVEX_Vdpbf16ps_zmm_k1z_zmm_zmmm512b32),
             // What has no sign is in a register.
-            Numbers::Quads | Numbers::Pairs => None,
+            Numbers::Quads | Numbers::Pairs | Numbers::ThreeM => None,
         }
     }
 
     /// Bytes from where S points to number `j` of a step.
     fn s_disp(&self, kk: usize, j: usize) -> i64 {
         kk as i64 * i64::from(self.s_k) + self.s_at(j)
+    }
+
+    /// The same to the parts of element `j`, and to their sum.
+    pub(super) fn pair_disp(&self, kk: usize, j: usize) -> i64 {
+        self.s_disp(kk, self.numbers.parts() * j)
+    }
+
+    pub(super) fn sum_disp(&self, kk: usize, j: usize) -> i64 {
+        kk as i64 * i64::from(self.s_k) + self.sum_at(j)
     }
 
     fn emit_broadcast_s(&self, e: &mut Emitter, to: Register, kk: usize, j: usize) {
@@ -453,11 +485,9 @@ impl Tile {
         while sets > 1 {
             let half = sets.div_ceil(2);
             for set in half..sets {
-                for j in 0..self.s {
-                    for i in 0..self.vecs {
-                        let to = self.acc(set - half, j, i);
-                        e.op3(add, to, to, self.acc(set, j, i));
-                    }
+                for at in 0..self.set() {
+                    let to = self.accumulator(set - half, at);
+                    e.op3(add, to, to, self.accumulator(set, at));
                 }
             }
             sets = half;
@@ -469,12 +499,18 @@ impl Tile {
         match self.numbers {
             Numbers::Real | Numbers::Pairs | Numbers::Quads | Numbers::Halves => self.emit_alpha(e, scratch[0]),
             Numbers::Complex => complex::emit_combined(self, e, scratch),
+            Numbers::ThreeM => three_m::emit_combined(self, e, [scratch[0], scratch[1], self.free(2)]),
         }
+    }
+
+    /// Whether sums are multiplied by alpha.
+    pub(super) fn scales(&self) -> bool {
+        self.alpha != ScalarClass::One
     }
 
     /// Multiplies every accumulator by alpha, when alpha is not 1.
     fn emit_alpha(&self, e: &mut Emitter, scratch: Register) {
-        if self.alpha == ScalarClass::One {
+        if !self.scales() {
             return;
         }
         e.broadcast(scratch, mem(ARGS, at::ALPHA));

@@ -124,6 +124,23 @@ impl Vector {
             EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er)
     }
 
+    pub(crate) fn sub(self) -> Code {
+        by_type!(self; VEX_Vsubps_xmm_xmm_xmmm128 VEX_Vsubpd_xmm_xmm_xmmm128,
+            VEX_Vsubps_ymm_ymm_ymmm256 VEX_Vsubpd_ymm_ymm_ymmm256,
+            EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er EVEX_Vsubpd_zmm_k1z_zmm_zmmm512b64_er)
+    }
+
+    /// The first or the second of each pair of neighbours, of 128-bit lanes of two registers by turns.
+    pub(crate) fn halves_of_pairs(self, second: bool) -> (Code, Option<i32>) {
+        let code = match (self.width, self.float) {
+            (_, Float::F64) => return (self.unpack(8, second), None),
+            (Width::X, Float::F32) => Code::VEX_Vshufps_xmm_xmm_xmmm128_imm8,
+            (Width::Y, Float::F32) => Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8,
+            (Width::Z, Float::F32) => Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8,
+        };
+        (code, Some(if second { 0b11_01_11_01 } else { 0b10_00_10_00 }))
+    }
+
     /// Sum of 32-bit integers.
     pub(crate) fn add_integers(self) -> Code {
         match self.width {

@@ -190,6 +190,7 @@ impl Blueprint {
             tail: if v_kind + 1 == KINDS { v.tail() } else { 0 },
             s: width,
             numbers: Numbers::Real,
+            conjugated: [false; 2],
             k_s: self.config.k_s,
             k_l: self.config.k_l,
             v_masked: !along_outs,

@@ -7,12 +7,13 @@ use iced_x86::IcedError;
 use super::code::{Code, Invoke, assemble};
 use super::narrow::{self, FLIP, Side};
 use super::pack::Block;
+use super::three_m;
 use crate::blueprint::{ALIGN, Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::complex;
 use crate::codegen::tile::Tile;
 use crate::geometry::Operand;
-use crate::scalar::{Float, Stored};
+use crate::scalar::{Float, Numbers, Stored};
 use crate::split::{KINDS, Split};
 
 /// Routines of one plan.
@@ -221,9 +222,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         } else {
             (call.c, b.frame.c_v * b.out_es(), b.frame.c_s * b.out_es())
         };
-        let conjugated = (b.input.layout.a_conjugated(), b.input.layout.b_conjugated());
-        let conjugated = if b.frame.swapped { [conjugated.1, conjugated.0] } else { [conjugated.0, conjugated.1] };
-        let [direct, turned] = complex::factors(b.vector.float, call.alpha, conjugated);
+        let [direct, turned] = complex::factors(b.vector.float, call.alpha, b.conjugated());
         let args = PanelArgs {
             direct,
             turned,
@@ -260,7 +259,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let b = &self.compiled.blueprint;
         if b.pack_s {
             let before = (b.s.start(tiles.start) - b.s.start(block.start)) * b.k.size(k_block);
-            let to = self.s_packed.wrapping_add(before * self.es);
+            let to = self.s_packed.wrapping_add(before * b.packed_s_es());
             // SAFETY: the caller's contract.
             unsafe { self.pack((self.s, b.frame.s, &b.s), tiles, k_block, to, Side::Across) };
         }
@@ -289,6 +288,13 @@ impl<'a, I: Invoke> Worker<'a, I> {
                 _ if b.stored != Stored::Same => {
                     let deep = (depth * b.stored.group()).min(b.input.k - first);
                     narrow::pack(&block, deep, (b.stored, side), to.cast(), self.compiled.simd);
+                }
+                es if b.numbers == Numbers::ThreeM && side == Side::Across => {
+                    let negative = b.conjugated()[1];
+                    match es {
+                        8 => three_m::pack::<f32>(&block, to.cast(), negative, self.compiled.simd),
+                        _ => three_m::pack::<f64>(&block, to.cast(), negative, self.compiled.simd),
+                    }
                 }
                 4 => block.pack::<f32>(to.cast(), self.compiled.simd),
                 8 => block.pack::<f64>(to.cast(), self.compiled.simd),
@@ -435,7 +441,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
             self.v.wrapping_add(v_at * b.along_bytes(b.frame.v) + k * b.step_bytes(b.frame.v))
         };
         self.args.s = if b.pack_s {
-            self.s_packed.wrapping_add((s_at - b.s.start(s_block.start)) * depth * self.es)
+            self.s_packed.wrapping_add((s_at - b.s.start(s_block.start)) * depth * b.packed_s_es())
         } else {
             self.s.wrapping_add(s_at * b.along_bytes(b.frame.s) + k * b.step_bytes(b.frame.s))
         };
@@ -445,13 +451,13 @@ impl<'a, I: Invoke> Worker<'a, I> {
     /// Sets the steps from tile to tile of a run whose tiles are `width` elements wide.
     fn step(&mut self, width: usize, depth: usize) {
         let b = &self.compiled.blueprint;
-        let panel = |packed: bool, operand: Operand, head: usize| {
-            (width * if packed { (head + depth) * self.es } else { b.along_bytes(operand) }) as isize
+        let panel = |packed: bool, operand: Operand, (head, es): (usize, usize)| {
+            (width * if packed { (head + depth) * es } else { b.along_bytes(operand) }) as isize
         };
         (self.args.v_step, self.args.s_step, self.args.c_step) = if b.keeps_v() {
-            (0, panel(b.pack_s, b.frame.s, 0), (width * self.c_s) as isize)
+            (0, panel(b.pack_s, b.frame.s, (0, b.packed_s_es())), (width * self.c_s) as isize)
         } else {
-            (panel(b.pack_v, b.frame.v, b.numbers.head()), 0, (width * self.c_v) as isize)
+            (panel(b.pack_v, b.frame.v, (b.numbers.head(), self.es)), 0, (width * self.c_v) as isize)
         };
     }
 }

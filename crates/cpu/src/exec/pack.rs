@@ -53,7 +53,7 @@ impl Packed for [f64; 2] {}
 
 impl Block<'_> {
     /// Steps `from..to` of the panel of a tile.
-    fn panel<T>(&self, tile: usize, from: usize, to: usize) -> Panel<T> {
+    pub(super) fn panel<T>(&self, tile: usize, from: usize, to: usize) -> Panel<T> {
         let (at, Operand { along, step }) = (self.split.start(tile), self.operand);
         Panel {
             source: self.source.cast::<T>().wrapping_add(at * along + from * step),
@@ -66,7 +66,7 @@ impl Block<'_> {
     }
 
     /// Where step `from` of the panel of a tile goes.
-    fn target(&self, tile: usize, from: usize) -> usize {
+    pub(super) fn target(&self, tile: usize, from: usize) -> usize {
         let at = self.split.start(tile);
         let width = self.split.start(tile + 1) - at;
         (at - self.split.start(self.tiles.start)) * self.depth + from * width

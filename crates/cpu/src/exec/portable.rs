@@ -11,8 +11,8 @@ use crate::scalar::{Float, Numbers};
 use tilewright_core::element::{Bf16, F16};
 use tilewright_ops::gemm::ScalarClass;
 
-/// Most elements of a register tile: 32 vectors of 16.
-const MOST: usize = 512;
+/// Most numbers of a register tile: 32 vectors of 16, and what [three products](three_products) leave unused.
+const MOST: usize = 640;
 
 /// The routines of a plan; an entry is an index.
 #[derive(Debug)]
@@ -42,6 +42,11 @@ impl Invoke for Portable {
 /// An element type, with its scalars as [`PanelArgs`] holds them.
 trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
     fn of_bits(bits: u64) -> Self;
+
+    /// The same with the other sign.
+    fn negated(self) -> Self {
+        unreachable!("only parts of complex numbers are subtracted")
+    }
 
     /// `self + a * b`, of pairs the sum of both products.
     fn plus(self, a: Self, b: Self) -> Self {
@@ -73,6 +78,10 @@ trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
 }
 
 impl Element for f32 {
+    fn negated(self) -> Self {
+        -self
+    }
+
     fn of_bf16(number: u16) -> Self {
         Bf16(number).to_f32()
     }
@@ -91,6 +100,10 @@ impl Element for f32 {
 }
 
 impl Element for f64 {
+    fn negated(self) -> Self {
+        -self
+    }
+
     fn of_bits(bits: u64) -> Self {
         Self::from_bits(bits)
     }
@@ -277,6 +290,11 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
             // SAFETY: the workspace holds a whole panel.
             unsafe { std::ptr::copy_nonoverlapping(row.as_ptr(), copy, width) };
         }
+        if tile.numbers == Numbers::ThreeM {
+            // SAFETY: the caller's contract: the parts of elements, and their sums, at every step of `s`.
+            unsafe { three_products(tile, acc, &row[..width], s) };
+            continue;
+        }
         for (j, sums) in acc.chunks_exact_mut(width).take(tile.s).enumerate() {
             // SAFETY: the caller's contract: `tile.s` elements at every step of `s`.
             let b = unsafe { s.wrapping_offset(tile.s_at(j) as isize).cast::<T>().read_unaligned() };
@@ -288,12 +306,47 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
     }
 }
 
+/// Adds the three products of each element of a row with each element along `s`: those of the parts where these stand, and that of the sums
+/// where the first part stands, in the run of accumulators that follows.
+///
+/// # Safety
+/// The parts of the tile's elements, and their sums, must be readable at `s`.
+unsafe fn three_products<T: Element>(tile: &Tile, acc: &mut [T; MOST], row: &[T], s: *const u8) {
+    for (j, sums) in acc.chunks_exact_mut(2 * row.len()).take(tile.outs()).enumerate() {
+        let (direct, cross) = sums.split_at_mut(row.len());
+        let number = |bytes: i64| s.wrapping_offset(bytes as isize).cast::<T>();
+        // SAFETY: the caller's contract.
+        let ([real, imaginary], sum) = unsafe {
+            let parts = [0, 1].map(|part| number(tile.s_at(2 * j + part)).read_unaligned());
+            (parts, number(tile.sum_at(j)).read_unaligned())
+        };
+        for i in (0..row.len()).step_by(2) {
+            let second = if tile.conjugated[0] { row[i + 1].negated() } else { row[i + 1] };
+            direct[i] = direct[i].plus(row[i], real);
+            direct[i + 1] = direct[i + 1].plus(row[i + 1], imaginary);
+            cross[i] = cross[i].plus(row[i] + second, sum);
+        }
+    }
+}
+
+/// A part of an element from its [three products](three_products): `(a + b i) (c + d i)` has `ac - bd` and `(a + b) (c + d) - ac - bd`.
+fn of_three<T: Element>(tile: &Tile, direct: &[T], cross: &[T], i: usize) -> T {
+    let (real, imaginary) = (direct[i & !1], direct[i | 1]);
+    let square = if tile.conjugated[0] == tile.conjugated[1] { imaginary } else { imaginary.negated() };
+    if i.is_multiple_of(2) { real + square.negated() } else { cross[i - 1] + (real + square).negated() }
+}
+
 /// What sums come to before C is added: lane `i` at element `j` along `s`.
 fn finished<T: Element>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST], width: usize, (j, i): (usize, usize)) -> T {
     match tile.numbers {
         Numbers::Complex => {
             let (direct, turned) = (acc[2 * j * width + i], acc[(2 * j + 1) * width + (i ^ 1)]);
             direct * T::of_pair(args.direct, i % 2) + turned * T::of_pair(args.turned, i % 2)
+        }
+        Numbers::ThreeM => {
+            let (direct, cross) = acc[2 * j * width..][..2 * width].split_at(width);
+            let product = of_three(tile, direct, cross, i);
+            if tile.alpha == ScalarClass::One { product } else { T::of_bits(args.alpha) * product }
         }
         _ if tile.alpha == ScalarClass::One => acc[j * width + i],
         _ => T::of_bits(args.alpha) * acc[j * width + i],

@@ -118,6 +118,15 @@ impl Machine<'_> {
                 self.set_vector(to, std::array::from_fn(|n| from[pick(n)]));
                 Ok(())
             }
+            M::Vshufps => {
+                let (a, b, order) = (self.vector(i.op1_register()), self.vector(i.op2_register()), i.immediate8());
+                let pick = |n: usize| {
+                    let from = if n % 16 < 8 { &a } else { &b };
+                    from[16 * (n / 16) + 4 * ((order >> (2 * (n / 4 % 4))) & 3) as usize + n % 4]
+                };
+                self.set_vector(to, std::array::from_fn(pick));
+                Ok(())
+            }
             M::Vpmaddwd | M::Vpdpbusd | M::Vpaddd => self.integers(i),
             M::Vmovdqu16 => self.move_lanes(i, 2),
             M::Vpermt2w | M::Vpinsrw | M::Vpmovzxwd | M::Vpslld | M::Vcvtneps2bf16 | M::Vcvtph2ps => self.words(i),
@@ -126,8 +135,8 @@ impl Machine<'_> {
             M::Vunpckhps => self.unpack(i, 4, 1),
             M::Vunpcklpd => self.unpack(i, 8, 0),
             M::Vunpckhpd => self.unpack(i, 8, 1),
-            M::Vfmadd231ps | M::Vmulps | M::Vaddps => self.arithmetic(i, 4),
-            M::Vfmadd231pd | M::Vmulpd | M::Vaddpd => self.arithmetic(i, 8),
+            M::Vfmadd231ps | M::Vmulps | M::Vaddps | M::Vsubps => self.arithmetic(i, 4),
+            M::Vfmadd231pd | M::Vmulpd | M::Vaddpd | M::Vsubpd => self.arithmetic(i, 8),
             _ => Err(Fault::Unknown(plain(i))),
         }
     }
@@ -299,6 +308,7 @@ impl Machine<'_> {
                     let result = match i.mnemonic() {
                         Mnemonic::Vmulps | Mnemonic::Vmulpd => value(&a) * value(&b),
                         Mnemonic::Vaddps | Mnemonic::Vaddpd => value(&a) + value(&b),
+                        Mnemonic::Vsubps | Mnemonic::Vsubpd => value(&a) - value(&b),
                         _ => value(&a).mul_add(value(&b), value(&old)),
                     };
                     out[range].copy_from_slice(&result.to_le_bytes());

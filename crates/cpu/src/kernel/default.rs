@@ -16,6 +16,7 @@ mod wanted;
 
 use crate::LINE;
 use crate::config::Axis;
+use crate::scalar::Kind;
 use facts::{Facts, Family, SHORT};
 use threads::Threads;
 use tiles::{TALL, best_tile, sets};
@@ -25,8 +26,14 @@ use tilewright_ops::gemm::GemmInput;
 
 /// Preferred values per parameter, best first; the first combination that is legal is taken, depth first in the order of the space: where
 /// a rule forbids a combination, its later parameters give way before its earlier ones.
-pub(super) fn default_point(device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
-    let choice = Choice::of(&Facts::of(device, input));
+pub(super) fn default_point(
+    device: &DeviceSpec,
+    (kind, input): (Kind, &GemmInput),
+    space: &BoundSpace,
+) -> Option<Point> {
+    let facts = Facts::of(device, input);
+    let choice = Choice::of(&facts);
+    let choice = if kind == Kind::ThreeM { choice.by_three_products(&facts) } else { choice };
     space.preferred_point(|param| choice.wanted(param))
 }
 
@@ -86,6 +93,12 @@ impl Choice {
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
         let pack_v = choice.pack_v || f.is_copied();
         Self { vec, k_l: sets(chains), threads, is_little: f.is_little(choice.axis, threads), pack_v, ..choice }
+    }
+
+    /// The tile of three products, which come in pairs of vectors: the sums of parts across them are made as those are packed.
+    fn by_three_products(self, f: &Facts) -> Self {
+        let tile = (2, if f.registers() > 16 { 8 } else { 4 });
+        Self { tile, pack_s: true, k_l: 1, ..self }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.

@@ -60,14 +60,14 @@ pub(super) const NAMES: [&str; 21] = [
 ];
 
 /// NaN where a name has no value, which is nowhere at a legal point.
-pub(super) fn features(input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-    match at.ints(Description::of(Kind::of(input.dtype())).features) {
-        Some(values) => append(input, values, out),
+pub(super) fn features(kind: Kind, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+    match at.ints(Description::of(kind).features) {
+        Some(values) => append(kind, input, values, out),
         None => out.resize(out.len() + names().len(), f32::NAN),
     }
 }
 
-fn append(input: &GemmInput, values: [u32; NAMES.len()], out: &mut Vec<f32>) {
+fn append(kind: Kind, input: &GemmInput, values: [u32; NAMES.len()], out: &mut Vec<f32>) {
     let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, t_m, t_n, lanes, vectors, accumulators, rows, columns, flags @ ..] =
         values;
     let [axis_n, pack_a, pack_b, broadcasts, streams_c, prefetch] = flags;
@@ -81,7 +81,7 @@ fn append(input: &GemmInput, values: [u32; NAMES.len()], out: &mut Vec<f32>) {
     let (along_m, along_n) = (!input.layout.a_transposed(), input.layout.b_transposed());
     let (along_v, along_s) = if axis_n == 1 { (along_n, along_m) } else { (along_m, along_n) };
     let copies_on_the_way = pack_a == 1 && broadcasts == 0 && m_l == m_s && along_v;
-    let turns = Kind::of(input.dtype()) == Kind::Real && (along_s || pack_b == 1) && !copies_on_the_way;
+    let turns = kind == Kind::Real && (along_s || pack_b == 1) && !copies_on_the_way;
     let width = n.div_ceil(tiles_n) as usize;
     let edge = if turns { share_of_edge(m as usize, lanes as usize, (width, input.k)) } else { 1.0 };
     let vectors_m = f64::from(m / lanes) + if m.is_multiple_of(lanes) { 0.0 } else { edge };

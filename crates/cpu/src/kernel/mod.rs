@@ -26,7 +26,7 @@ use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 #[cfg(feature = "loops")]
 use tilewright_loops::host::Caches;
-use tilewright_ops::gemm::{Gemm, GemmInput};
+use tilewright_ops::gemm::{Accuracy, Gemm, GemmInput};
 
 /// Bytes of a last-level cache of some cores. One of all cores of a large processor holds more, and takes as long as memory.
 pub(crate) const SHARED_BY_FEW: usize = 32 << 20;
@@ -60,7 +60,7 @@ pub(crate) fn reads_short_runs(threads: usize, [v, s, k]: [usize; 3], es: usize,
 }
 
 /// The kernel `gemm.cpu`, or one of its peers for other numbers, which has a space of its own: `gemm.cpu-complex`, whose elements take more
-/// registers, and `gemm.cpu-narrow`, which converts operands as it packs or loads them.
+/// registers, `gemm.cpu-3m`, whose complex products are made of three real ones, and `gemm.cpu-narrow`, which converts operands as it packs or loads them.
 #[derive(Debug, Default)]
 pub struct CpuGemm {
     kind: Kind,
@@ -98,6 +98,11 @@ impl CpuGemm {
         Self { kind: Kind::Complex }
     }
 
+    /// The kernel `gemm.cpu-3m`, of complex numbers by three real products, for inputs whose accuracy allows them.
+    pub fn three_m() -> Self {
+        Self { kind: Kind::ThreeM }
+    }
+
     /// The kernel `gemm.cpu-narrow`, of 16-bit floating point with sums of 32 bits, and of 8-bit integers.
     pub fn narrow() -> Self {
         Self { kind: Kind::Narrow }
@@ -112,6 +117,7 @@ impl Kernel for CpuGemm {
         KernelId::new(match self.kind {
             Kind::Real => "gemm.cpu.6",
             Kind::Complex => "gemm.cpu-complex.2",
+            Kind::ThreeM => "gemm.cpu-3m.1",
             Kind::Narrow => "gemm.cpu-narrow.5",
         })
     }
@@ -127,9 +133,14 @@ impl Kernel for CpuGemm {
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         input.only(match self.kind {
             Kind::Real => &GemmInput::PLAIN,
-            Kind::Complex => &GemmInput::COMPLEX,
+            Kind::Complex | Kind::ThreeM => &GemmInput::COMPLEX,
             Kind::Narrow => &NARROW,
-        })
+        })?;
+        if self.kind == Kind::ThreeM && input.accuracy != Accuracy::ThreeM {
+            let message = format!("{}: three real products for a complex one take accuracy=3m", input.accuracy.name());
+            return Err(InputError::new("accuracy", message));
+        }
+        Ok(())
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
@@ -160,7 +171,8 @@ impl Kernel for CpuGemm {
 
     fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
-        let blueprint = blueprint(input, at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu"));
+        let blueprint =
+            blueprint(self.kind, input, at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu"));
         GemmPlan { blueprint }
     }
 
@@ -179,22 +191,21 @@ impl Kernel for CpuGemm {
     }
 
     fn features(&self, _: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        features::features(input, at, out);
+        features::features(self.kind, input, at, out);
     }
 
     fn default_point(&self, device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
-        default::default_point(device, input, space)
+        default::default_point(device, (self.kind, input), space)
     }
 }
 
 /// What follows from a point; `None` for one of another space.
-fn blueprint(input: &GemmInput, at: &Values<'_>) -> Option<Blueprint> {
-    let kind = Kind::of(input.dtype());
+fn blueprint(kind: Kind, input: &GemmInput, at: &Values<'_>) -> Option<Blueprint> {
     let names = Description::of(kind);
     let [vectors] = at.ints([names.vectors])?;
     let native = match names.native {
         Some(native) => at.ints::<u32, 1>([native])? == [1],
         None => false,
     };
-    Some(Blueprint::new(input.clone(), GemmConfig::of(at, kind)?, vectors, native))
+    Some(Blueprint::new(input.clone(), GemmConfig::of(at, kind)?, vectors, (kind, native)))
 }

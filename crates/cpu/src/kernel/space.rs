@@ -40,10 +40,12 @@ impl Description {
     pub(crate) fn of(kind: Kind) -> &'static Self {
         static REAL: OnceLock<Description> = OnceLock::new();
         static COMPLEX: OnceLock<Description> = OnceLock::new();
+        static THREE_M: OnceLock<Description> = OnceLock::new();
         static NARROW: OnceLock<Description> = OnceLock::new();
         let one = match kind {
             Kind::Real => &REAL,
             Kind::Complex => &COMPLEX,
+            Kind::ThreeM => &THREE_M,
             Kind::Narrow => &NARROW,
         };
         one.get_or_init(|| {
@@ -69,22 +71,30 @@ const DEPTH: [i64; 14] = [16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 768, 102
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
 /// A complex element across vectors is broadcast as two numbers, each of which has accumulators. Of narrow operands,
-/// products or bits to change may take a register, and vectors that are woven as they are loaded two.
+/// products or bits to change may take a register, and vectors that are woven as they are loaded two. Three products have the sums of
+/// parts across vectors from packing.
 pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let registers = format!("{} if vec == {} else {}", Width::Z.registers(), Width::Z.bytes(), Width::Y.registers());
     let (vector_tile, broadcasts, more) = match kind {
         Kind::Real => (VECTOR_TILE, "n_s", 1),
         Kind::Complex => (COMPLEX_TILE, "2 * n_s", 1),
+        Kind::ThreeM => (COMPLEX_TILE, "n_s", 1),
         Kind::Narrow => (VECTOR_TILE, "n_s", 2),
     };
+    // Of three products two vectors have a third of sums of their parts, which stay in registers beside them.
+    let (sums, held) = match kind {
+        Kind::ThreeM => ("vectors + (vectors + 1) // 2", "vectors + (vectors + 1) // 2".to_owned()),
+        _ => ("vectors", format!("min(vectors, {broadcasts})")),
+    };
+    let packings_across = if kind == Kind::ThreeM { 1..=1 } else { 0..=1 };
     // So many multiply-adds are few; one of narrow operands takes several steps.
     let few = if kind == Kind::Narrow { "1000000 * group" } else { "1000000" };
     // Steps of the reduction that a block has.
     let steps = if kind == Kind::Narrow { "u * group" } else { "u" };
     // 16-bit results use partial sums even where the reduction is not divided. The rule does not know the type of results, and so holds for
     // all narrow operands.
-    let sums = if kind == Kind::Narrow { "" } else { "k_g == 1 or " };
+    let undivided = if kind == Kind::Narrow { "" } else { "k_g == 1 or " };
     let builder = ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
         .param(Param::ints("vec", [16, 32, 64]))
@@ -95,7 +105,7 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("t_m", THREADS))
         .param(Param::ints("k_g", THREADS))
         .param(Param::ints("pack_a", [0, 1]))
-        .param(Param::ints("pack_b", [0, 1]))
+        .param(Param::ints("pack_b", packings_across))
         .param(Param::ints("u", DEPTH))
         .param(Param::words("store", ["normal", "stream"]))
         .param(Param::ints("m_l", BLOCK))
@@ -113,7 +123,7 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .define("lanes", "vec // element")
         .define("vectors", "m_s // lanes")
         .define("registers", &registers)
-        .define("accumulators", &format!("vectors * {broadcasts} * k_l"))
+        .define("accumulators", &format!("({sums}) * {broadcasts} * k_l"))
         .define("t_n", "t // (t_m * k_g)");
     let builder = if kind == Kind::Narrow { narrow(builder) } else { builder };
     builder
@@ -129,7 +139,7 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .rule(
             "registers",
             Hardware,
-            &format!("accumulators + max(min(vectors, {broadcasts}) + {more}, 4) <= registers"),
+            &format!("accumulators + max({held} + {more}, 4) <= registers"),
             "accumulators and operands live in registers",
         )
         .rule(
@@ -224,7 +234,7 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         .rule(
             "addresses_of_sums",
             Implementation,
-            &format!("{sums}64 * (rows + 64) * element < 2 ** 31"),
+            &format!("{undivided}64 * (rows + 64) * element < 2 ** 31"),
             "distances within a tile of partial sums, whose columns have all rows, are 31-bit displacements",
         )
         .build()

@@ -6,8 +6,8 @@ use tilewright_core::element::ElementTypes;
 use tilewright_core::expr::Value;
 use tilewright_core::space::Config;
 
-/// How accurate products must be. It is a permission: what is more accurate is right too. Only products of f32 that are summed in f32
-/// have another than [`Accuracy::Full`].
+/// How accurate products must be. It is a permission: what is more accurate is right too. Products of f32 that are summed in f32 have
+/// classes of their own beside [`Accuracy::Full`], and so have complex ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Accuracy {
     /// Operands as they are, in the arithmetic of the accumulator's type.
@@ -18,24 +18,48 @@ pub enum Accuracy {
     /// Each operand may be split in two parts of tf32, the number rounded and what that left rounded; the product of the second
     /// parts may be left out. What becomes of infinities is not said: what is left of one is NaN.
     ThreeTf32,
+    /// Complex products may be made of three real ones, as `gemm3m` of BLAS libraries makes them: with `t = (ar + ai) (br + bi)` the
+    /// imaginary part is `t - ar br - ai bi`. A component may be off by what the largest of these products rounds, however small it is
+    /// itself (Higham, *Stability of a method for multiplying complex matrices with three real matrix multiplications*, 1992). What
+    /// becomes of infinities is not said: differences of them are NaN.
+    ThreeM,
 }
 
 impl Accuracy {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Tf32, Self::ThreeTf32];
+    pub const ALL: [Self; 4] = [Self::Full, Self::Tf32, Self::ThreeTf32, Self::ThreeM];
 
-    /// As in inputs: `full tf32 3xtf32`.
+    /// As in inputs: `full tf32 3xtf32 3m`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Tf32 => "tf32",
             Self::ThreeTf32 => "3xtf32",
+            Self::ThreeM => "3m",
         }
     }
 
-    /// Products that are summed for one of the definition.
-    pub(super) const fn products(self) -> usize {
-        if matches!(self, Self::ThreeTf32) { 3 } else { 1 }
+    /// Whether infinite operands make what the definition makes of them.
+    pub(super) const fn keeps_infinities(self) -> bool {
+        matches!(self, Self::Full | Self::Tf32)
+    }
+
+    /// The length of the longest sum that a component of an element is made of, for a reduction of `k` elements of so many components.
+    /// Of three products that is `k`, and four roundings more: of both operands' sums, and of two differences.
+    pub(super) const fn length(self, components: usize, k: usize) -> usize {
+        match self {
+            Self::Full | Self::Tf32 => components * k,
+            Self::ThreeTf32 => 3 * components * k,
+            Self::ThreeM => k + 4,
+        }
+    }
+
+    /// What is summed for a component, at most, as a multiple of the norms of the row and column.
+    ///
+    /// Of three products `|ar br| + |ai bi|` come to at most the norms, and `(|ar| + |ai|) (|br| + |bi|)` to twice as much, as
+    /// `(|ar| + |ai|)^2 <= 2 |a|^2`.
+    pub(super) const fn growth(self) -> f64 {
+        if matches!(self, Self::ThreeM) { 3.0 } else { 1.0 }
     }
 
     /// How far what is summed for a product `a b` may be from it, as a fraction of `|a b|`.
@@ -46,7 +70,7 @@ impl Accuracy {
     pub(super) fn rounding(self) -> f64 {
         let u = DType::Tf32.unit_roundoff();
         match self {
-            Self::Full => 0.0,
+            Self::Full | Self::ThreeM => 0.0,
             Self::Tf32 => 2.0 * u + u * u,
             Self::ThreeTf32 => 3.0 * u * u * (1.0 + u),
         }
@@ -54,7 +78,16 @@ impl Accuracy {
 
     /// The largest integer that operands keep, whatever is done to them.
     pub(super) fn exact(self) -> f64 {
-        if self == Self::Full { f64::INFINITY } else { DType::Tf32.unit_roundoff().recip() }
+        if matches!(self, Self::Full | Self::ThreeM) { f64::INFINITY } else { DType::Tf32.unit_roundoff().recip() }
+    }
+
+    /// A type that has the class of this name beside the full one.
+    pub(super) fn dtype_of(name: &str) -> Option<DType> {
+        match Self::ALL.into_iter().find(|a| a.name() == name)? {
+            Self::Full => None,
+            Self::Tf32 | Self::ThreeTf32 => Some(DType::F32),
+            Self::ThreeM => Some(DType::C32),
+        }
     }
 
     /// The field `accuracy` of an input of these types.
@@ -64,14 +97,17 @@ impl Accuracy {
         };
         let text = value.to_string();
         let known = Self::ALL.into_iter().find(|a| a.name() == text);
-        let accuracy = known.ok_or_else(|| InputError::not("accuracy", value, "one of full, tf32 and 3xtf32"))?;
+        let accuracy = known.ok_or_else(|| InputError::not("accuracy", value, "one of full, tf32, 3xtf32 and 3m"))?;
         let ElementTypes { operand, accumulator, .. } = types;
-        if accuracy != Self::Full && (operand, accumulator) != (DType::F32, DType::F32) {
-            let message =
-                format!("{text} is of operands and sums of f32, not of {operand} and {accumulator}: write full");
-            return Err(InputError::new("accuracy", message));
-        }
-        Ok(accuracy)
+        let of = match accuracy {
+            Self::Tf32 | Self::ThreeTf32 if (operand, accumulator) != (DType::F32, DType::F32) => {
+                "operands and sums of f32"
+            }
+            Self::ThreeM if !operand.is_complex() => "complex operands",
+            _ => return Ok(accuracy),
+        };
+        let message = format!("{text} is of {of}, not of {operand} and {accumulator}: write full");
+        Err(InputError::new("accuracy", message))
     }
 
     /// The field, where it says something.

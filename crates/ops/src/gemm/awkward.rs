@@ -19,7 +19,7 @@ const DEEP: f64 = 0.15;
 const EVEN: f64 = 0.2;
 /// Share of f32, and of f64, of inputs of free types.
 const PLAIN: f64 = 0.25;
-/// Shares of inputs of f32 whose operands may be rounded, and of inputs that may have an epilogue.
+/// Shares of inputs of f32 whose operands may be rounded, or complex ones that may be made of three products, and of inputs that may have an epilogue.
 const ROUNDED: f64 = 0.4;
 const FINISHED: f64 = 0.4;
 /// Longest reduction.
@@ -104,7 +104,9 @@ fn varied(mut input: GemmInput, fixed: &Config, uniform: &mut dyn FnMut() -> f64
     }
     let ElementTypes { operand, accumulator, output } = input.types;
     if (operand, accumulator) == (DType::F32, DType::F32) && uniform() < ROUNDED {
-        input.accuracy = Accuracy::ALL[1 + pick(2, uniform)];
+        input.accuracy = [Accuracy::Tf32, Accuracy::ThreeTf32][pick(2, uniform)];
+    } else if operand.is_complex() && uniform() < ROUNDED {
+        input.accuracy = Accuracy::ThreeM;
     }
     if uniform() < FINISHED {
         input.epilogue.bias = Bias::ALL[pick(3, uniform)];

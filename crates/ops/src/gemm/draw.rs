@@ -83,9 +83,8 @@ pub(super) fn suited(
         if layouts.len() > Layout::ALL.len() {
             input.layout = layouts[pick(layouts.len(), uniform)];
         }
-    } else if fixed.get("accuracy").is_some_and(|value| value.to_string() != Accuracy::Full.name()) {
-        // The only type that has another.
-        input.types = DType::F32.into();
+    } else if let Some(dtype) = fixed.get("accuracy").and_then(|value| Accuracy::dtype_of(&value.to_string())) {
+        input.types = dtype.into();
     }
     if input.dtype().is_integer() {
         (input.alpha, input.beta) = [input.alpha, input.beta].map(of_integers).into();

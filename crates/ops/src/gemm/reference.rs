@@ -9,7 +9,8 @@
 //! section 3.1, has the inner product; the sums of `|ar br| + |ai bi|` are at most the product of the norms, as for real ones).
 //!
 //! Where operands may be rounded, [`super::Accuracy`] says how far that moves a product; that is added to the bound as it is, since
-//! roundings of equal operands do not cancel.
+//! roundings of equal operands do not cancel. It says, too, how long sums are and how much larger than the norms what they are made of,
+//! where complex elements may be made of three real products.
 
 use super::epilogue::Bias;
 use super::input::GemmInput;
@@ -177,7 +178,7 @@ impl<'a> Reference<'a> {
         let GemmInput { types, accuracy, k, .. } = *of.input;
         let is_double = matches!(types.accumulator, DType::F64 | DType::C64);
         let product = if is_double && !exact { compensated(a, b) } else { plain(a, b) };
-        let length = components(of.input) * accuracy.products() * k;
+        let length = accuracy.length(components(of.input), k);
         let bound = Bound { types, length, exact, rounding: accuracy.rounding() };
         Self { of, product, alpha, beta, norm_a: a.row_norms(), norm_b: b.column_norms(), bound }
     }
@@ -210,7 +211,8 @@ impl<'a> Reference<'a> {
             return (0.0, 0.0);
         }
         let sum = self.product.values[j * self.product.rows + i];
-        (self.alpha * sum, self.alpha.abs() * self.norm_a[i] * self.norm_b[j])
+        let growth = self.of.input.accuracy.growth();
+        (self.alpha * sum, growth * self.alpha.abs() * self.norm_a[i] * self.norm_b[j])
     }
 }
 
@@ -244,7 +246,9 @@ fn is_exact(of: &Operands<'_>, alpha: f64, beta: f64) -> bool {
         return false;
     };
     let quarters = |x: f64| (4.0 * x).fract() == 0.0;
-    let total = (a * b * terms(of) as f64 * alpha.abs().max(1.0) + c * beta.abs().max(1.0) + bias) * 4.0;
+    let total =
+        (a * b * input.accuracy.growth() * terms(of) as f64 * alpha.abs().max(1.0) + c * beta.abs().max(1.0) + bias)
+            * 4.0;
     let u = input.types.accumulator.unit_roundoff().max(input.types.output.unit_roundoff());
     quarters(alpha) && quarters(beta) && total * 2.0 * u <= 1.0 && a.max(b) <= input.accuracy.exact()
 }

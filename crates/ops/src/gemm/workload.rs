@@ -1,6 +1,5 @@
 //! Data for GEMM.
 
-use super::accuracy::Accuracy;
 use super::epilogue::Bias;
 use super::input::{GemmInput, ScalarClass};
 use crate::filling;
@@ -27,7 +26,8 @@ pub const BETA: usize = 1;
 
 /// Buffers of exactly the length that BLAS requires, so that a read beyond it is a read beyond the buffer. The padding
 /// between columns and between products of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows. Integers have
-/// a large number in place of NaN. Operands that may be split have NaN in place of infinities, of which nothing is left to split.
+/// a large number in place of NaN. Operands of
+/// which [infinities](super::Accuracy) need not be kept have NaN in place of those.
 ///
 /// Where sums are f16, with eleven bits, integers are signs, and most of a long row of A is zero: so deep reductions have exact sums
 /// too, and no bound hides a part of them that is left out.
@@ -35,7 +35,7 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut buffers = Vec::new();
     let specs = specs(input);
-    let is_split = input.accuracy == Accuracy::ThreeTf32;
+    let is_finite = !input.accuracy.keeps_infinities();
     let few_bits = filling == Filling::Exact && input.types.accumulator == DType::F16;
     for (operand, spec) in specs.iter().enumerate() {
         let len = spec.len;
@@ -48,7 +48,7 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
             match value {
                 _ if few_bits && is_drawn && operand == A && rng.random_range(0..input.k.max(1)) >= TERMS => 0.0,
                 _ if few_bits => value.clamp(-1.0, 1.0),
-                _ if is_split && operand < C && value.is_infinite() => f64::NAN,
+                _ if is_finite && operand < C && value.is_infinite() => f64::NAN,
                 _ => value,
             }
         });

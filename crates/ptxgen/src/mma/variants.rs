@@ -65,7 +65,8 @@ impl Multiplied {
     /// What an input allows.
     pub(super) fn of(input: &GemmInput) -> Self {
         match input.accuracy {
-            Accuracy::Full => Self::Whole,
+            // Complex products are made of real ones by other kernels.
+            Accuracy::Full | Accuracy::ThreeM => Self::Whole,
             Accuracy::Tf32 => Self::Rounded,
             Accuracy::ThreeTf32 => Self::Split,
         }

@@ -143,6 +143,7 @@ impl Blueprint {
             tail: 0,
             s,
             numbers: Numbers::Real,
+            conjugated: [false; 2],
             k_s: self.config.k_s,
             k_l: 1,
             v_masked: false,

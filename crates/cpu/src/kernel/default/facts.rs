@@ -58,9 +58,11 @@ pub(super) struct Facts {
 }
 
 impl Facts {
+    /// Three products of complex numbers have the facts of four.
     pub(super) fn of(device: &DeviceSpec, input: &GemmInput) -> Self {
+        let kind = Kind::of(input.dtype());
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
-        let es = Kind::of(input.dtype()).element(input.dtype());
+        let es = kind.element(input.dtype());
         let native = match input.dtype() {
             DType::I8 => fact("avx512_vnni", 0) == 1,
             DType::Bf16 => fact("avx512_bf16", 0) == 1,
@@ -79,7 +81,7 @@ impl Facts {
             deep_a: input.layout.a_transposed(),
             deep_b: !input.layout.b_transposed(),
             es,
-            parts: Numbers::of(input.dtype(), native).parts(),
+            parts: Numbers::of(input.dtype(), kind, native).parts(),
             lanes: (fact("vec_max", 16) / es).max(1),
             l1,
             l2: fact("l2_bytes", 512 << 10),
@@ -94,7 +96,7 @@ impl Facts {
             pitch_c: out * input.ldc,
             stored: input.dtype().size(),
             out,
-            in_place: Kind::of(input.dtype()) != Kind::Narrow,
+            in_place: kind != Kind::Narrow,
             group: if native { stored.group() } else { 1 },
             weaves: stored == Stored::Bf16Pairs && input.k.is_multiple_of(2),
             widens: stored == Stored::Bf16 || (stored == Stored::F16 && is_half_line(fact("vec_max", 16))),

@@ -127,7 +127,7 @@ fn a_flat_c_of_whole_lines_is_legal_for_all_rows_and_threads() {
 fn default_of(input: &GemmInput, threads: i64) -> Config {
     let kernel = match Kind::of(input.dtype()) {
         Kind::Narrow => CpuGemm::narrow(),
-        Kind::Complex => CpuGemm::complex(),
+        Kind::Complex | Kind::ThreeM => CpuGemm::complex(),
         Kind::Real => CpuGemm::new(),
     };
     let problem = Bound::new(Arc::new(kernel), Arc::new(device(32, threads)), input.clone()).unwrap();
