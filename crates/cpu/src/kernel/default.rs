@@ -11,6 +11,7 @@ mod facts;
 mod flat;
 mod skinny;
 mod threads;
+pub(super) mod three_m;
 mod tiles;
 mod wanted;
 
@@ -93,12 +94,6 @@ impl Choice {
         let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
         let pack_v = choice.pack_v || f.is_copied();
         Self { vec, k_l: sets(chains), threads, is_little: f.is_little(choice.axis, threads), pack_v, ..choice }
-    }
-
-    /// The tile of three products, which come in pairs of vectors: the sums of parts across them are made as those are packed.
-    fn by_three_products(self, f: &Facts) -> Self {
-        let tile = (2, if f.registers() > 16 { 8 } else { 4 });
-        Self { tile, pack_s: true, k_l: 1, ..self }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in half of the second.

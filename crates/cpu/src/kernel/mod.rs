@@ -194,6 +194,10 @@ impl Kernel for CpuGemm {
         features::features(self.kind, input, at, out);
     }
 
+    fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
+        if self.kind == Kind::ThreeM { default::three_m::suits(device, input) } else { 0.0 }
+    }
+
     fn default_point(&self, device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
         default::default_point(device, (self.kind, input), space)
     }
