@@ -167,18 +167,19 @@ impl Library {
                 dgemm: self.symbol(&name("cblas_dgemm"))?,
                 sbatch: self.either(&name(SINGLE_BATCH), SINGLE_BATCH),
                 dbatch: self.either(&name(DOUBLE_BATCH), DOUBLE_BATCH),
-                complex: self.cblas_complex(prefix).ok(),
+                complex: self.cblas_complex(prefix, "").ok(),
+                three_m: self.cblas_complex(prefix, "3m").ok(),
                 halves: self.either(&name("cblas_sbgemm"), "cblas_gemm_bf16bf16f32"),
             })
         }
     }
 
-    fn cblas_complex(&'static self, prefix: &str) -> Result<CblasComplex, LoadError> {
-        // SAFETY: these names have these prototypes in every LP64 CBLAS.
+    fn cblas_complex(&'static self, prefix: &str, suffix: &str) -> Result<CblasComplex, LoadError> {
+        // SAFETY: these names have these prototypes in every LP64 CBLAS, those with the suffix where there are any.
         unsafe {
             Ok(CblasComplex {
-                cgemm: self.symbol(&format!("{prefix}cblas_cgemm"))?,
-                zgemm: self.symbol(&format!("{prefix}cblas_zgemm"))?,
+                cgemm: self.symbol(&format!("{prefix}cblas_cgemm{suffix}"))?,
+                zgemm: self.symbol(&format!("{prefix}cblas_zgemm{suffix}"))?,
             })
         }
     }
@@ -318,6 +319,8 @@ pub(crate) struct Cblas {
     dbatch: Option<StridedBatchFn<f64>>,
     /// Builds of single precisions lack them.
     pub(crate) complex: Option<CblasComplex>,
+    /// `cblas_?gemm3m`, an extension that some have: three real products for a complex one.
+    pub(crate) three_m: Option<CblasComplex>,
     halves: Option<CblasHalvesFn>,
 }
 

@@ -16,7 +16,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, LibraryCall, Program, check_buffers};
 use tilewright_core::space::{BoundSpace, Legal, Param, ParamSpace, Point, Symbols, Values};
-use tilewright_ops::gemm::{ALPHA, BETA, Gemm, GemmInput};
+use tilewright_ops::gemm::{ALPHA, Accuracy, BETA, Gemm, GemmInput};
 
 /// `C = alpha · op(A) · op(B) + beta · C` on a number of threads (at least one).
 pub(crate) type Run<T> = Box<dyn Fn(&mut GemmCall<'_, T>, usize) + Send + Sync>;
@@ -43,6 +43,8 @@ pub(crate) struct Routine {
     pub(crate) dbatch: RunBatch<f64>,
     /// None where the library has no complex products, or they are not called.
     pub(crate) complex: Option<ComplexRoutine>,
+    /// The same by three real products each, where the library has a routine for that.
+    pub(crate) three_m: Option<ComplexRoutine>,
     /// None where the library has no products of bfloat16 numbers.
     pub(crate) halves: Option<RunHalves>,
 }
@@ -53,29 +55,41 @@ impl fmt::Debug for Routine {
     }
 }
 
+/// What is behind a library's name in that of its `gemm3m`.
+pub(crate) const THREE_M: &str = "-3m";
+
 /// Most candidates of cuBLASLt for an input: the values of the parameter `option`.
 pub const CANDIDATES: u32 = 64;
 
-/// A routine of a library. One of the host has one legal configuration, and so has cuBLAS; of cuBLASLt the parameter `option` is the
+/// A routine of a library: of one that has it, `gemm3m`, too, as a kernel of its own, `gemm.mkl-3m`. One of the host has one legal configuration, and so has cuBLAS; of cuBLASLt the parameter `option` is the
 /// place of a candidate in the library's own order. How many there are for an input only the device knows: the others do not run.
 #[derive(Debug)]
 pub struct LibraryGemm {
-    name: &'static str,
+    name: String,
     /// None for a routine of a device's maker.
     routine: Option<&'static Routine>,
+    /// Whether complex products are made of three real ones.
+    three_m: bool,
     space: ParamSpace,
 }
 
 impl LibraryGemm {
-    fn new(name: &'static str, routine: Option<&'static Routine>, params: impl IntoIterator<Item = Param>) -> Self {
+    fn new(name: &str, routine: Option<&'static Routine>, params: impl IntoIterator<Item = Param>) -> Self {
         // No rule that could fail to parse, and no parameter without values.
         let space = ParamSpace::builder().params(params).build().unwrap_or_else(|e| unreachable!("{e}"));
-        Self { name, routine, space }
+        Self { name: name.to_owned(), routine, three_m: false, space }
     }
 
     /// Those of the host that are found on this machine.
     pub fn of_host() -> Vec<Self> {
-        inventory().routines.iter().map(|routine| Self::new(routine.identity.name, Some(routine), [])).collect()
+        let routines = inventory().routines.iter();
+        let all = routines.clone().map(|routine| Self::new(routine.identity.name, Some(routine), []));
+        all.chain(routines.filter(|routine| routine.three_m.is_some()).map(Self::of_three_products)).collect()
+    }
+
+    fn of_three_products(routine: &'static Routine) -> Self {
+        let plain = Self::new(&format!("{}{THREE_M}", routine.identity.name), Some(routine), []);
+        Self { three_m: true, ..plain }
     }
 
     /// cuBLAS and cuBLASLt, whether they are found or not.
@@ -117,6 +131,16 @@ fn fours(input: &GemmInput) -> Result<(), InputError> {
     })
 }
 
+/// Refuses what `gemm3m` is not for.
+fn three_products(input: &GemmInput) -> Result<(), InputError> {
+    input.only(&GemmInput::COMPLEX)?;
+    if input.accuracy == Accuracy::ThreeM {
+        return Ok(());
+    }
+    let message = format!("{}: three real products for a complex one take accuracy=3m", input.accuracy.name());
+    Err(InputError::new("accuracy", message))
+}
+
 impl Routine {
     /// The element types of products that the library has.
     fn types(&self) -> Vec<ElementTypes> {
@@ -135,16 +159,18 @@ struct HostCall {
     routine: &'static Routine,
     checked: Result<Checked, InputError>,
     dtype: DType,
+    three_m: bool,
     buffers: Vec<BufferSpec>,
     threads: usize,
 }
 
 impl HostCall {
-    fn new(routine: &'static Routine, device: &DeviceSpec, input: &GemmInput) -> Self {
+    fn new((routine, three_m): (&'static Routine, bool), device: &DeviceSpec, input: &GemmInput) -> Self {
         let checked = Checked::new(input);
         // The crates multiply by an alpha of zero, and a NaN survives that: no reduction is what is meant.
         let checked = if input.multiplies() { checked } else { checked.map(Checked::without_products) };
-        Self { routine, checked, dtype: input.dtype(), buffers: Gemm.buffers(input), threads: threads_of(device) }
+        let (buffers, threads) = (Gemm.buffers(input), threads_of(device));
+        Self { routine, checked, dtype: input.dtype(), three_m, buffers, threads }
     }
 }
 
@@ -168,6 +194,7 @@ impl Kernel for LibraryGemm {
     /// of bfloat16, one at a time.
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         match self.routine {
+            Some(_) if self.three_m => three_products(input)?,
             Some(routine) => input.only(&routine.types())?,
             None => input.only(&ON_DEVICES).and_then(|()| fours(input))?,
         }
@@ -185,8 +212,8 @@ impl Kernel for LibraryGemm {
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> Program {
         let option = at.point().first().map_or(0, |&option| u32::from(option));
         match self.routine {
-            Some(routine) => Program::host(Arc::new(HostCall::new(routine, device, input)), 0),
-            None => Program::library(LibraryCall { library: self.name.to_owned(), option, input: Gemm.fields(input) }),
+            Some(routine) => Program::host(Arc::new(HostCall::new((routine, self.three_m), device, input)), 0),
+            None => Program::library(LibraryCall { library: self.name.clone(), option, input: Gemm.fields(input) }),
         }
     }
 
@@ -219,7 +246,8 @@ impl HostCode for HostCall {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let Ok(checked) = &self.checked else { return Err(refusal(&self.checked, &self.buffers, args)) };
         let (routine, threads) = (self.routine, self.threads);
-        let ran = match (self.dtype, &routine.complex) {
+        let complex = if self.three_m { &routine.three_m } else { &routine.complex };
+        let ran = match (self.dtype, complex) {
             (DType::C32, Some(complex)) => {
                 batch_on(checked, args).map(|mut batch| (complex.cgemm)(&mut batch, threads))
             }

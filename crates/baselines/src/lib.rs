@@ -88,12 +88,17 @@ pub fn identities<'a>(kernels: impl IntoIterator<Item = &'a KernelId>) -> Vec<Id
 /// Who the library behind a kernel is; none where it is not found here, or not ours.
 pub fn identity_of(kernel: &KernelId) -> Option<Identity> {
     let named = |library: &str, found: &[Identity]| found.iter().find(|of| of.name == library).cloned();
-    let library = conv::library_of(kernel.name());
+    let library = library_of(kernel.name());
     match library {
         "cublas" | "cublaslt" | "cudnn" => named(library.trim_end_matches("lt"), of_devices()),
         _ if inventory::NAMES.contains(&library) => named(library, &inventory().found),
         _ => None,
     }
+}
+
+/// The library that a kernel is named after.
+fn library_of(name: &str) -> &str {
+    name.strip_suffix(kernel::THREE_M).unwrap_or_else(|| conv::library_of(name))
 }
 
 /// The libraries of CUDA devices that are found here.
@@ -137,8 +142,7 @@ pub fn select(
 
 fn why_not(computation: &str, wanted: &str, device: &DeviceSpec, found: &[Arc<dyn AnyKernel>]) -> SelectionError {
     let library = match (computation, device.kind) {
-        ("gemm", DeviceKind::Cpu) => Some(wanted),
-        ("conv", DeviceKind::Cpu) => Some(conv::library_of(wanted)),
+        ("gemm" | "conv", DeviceKind::Cpu) => Some(library_of(wanted)),
         _ => None,
     };
     let missing = library.and_then(|library| inventory().missing.iter().find(|missing| missing.name == library));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::cores::{self, BLIS, Family, LIBXSMM, MKL, OPENBLAS};
 use crate::foreign::onednn::OneDnn;
 use crate::foreign::small::Libxsmm;
-use crate::foreign::{Cblas, Library, LoadError, Visibility};
+use crate::foreign::{Cblas, CblasComplex, Library, LoadError, Visibility};
 use crate::inventory::{Identity, Missing};
 use crate::kernel::{ComplexRoutine, Routine, RunHalves};
 use crate::locate;
@@ -51,10 +51,15 @@ impl SharedBlas {
                 .cblas
                 .halves()
                 .map(|gemm| -> RunHalves { Box::new(move |call, threads| blas.with_threads(threads, || gemm(call))) }),
-            complex: blas.cblas.complex.map(|complex| ComplexRoutine {
-                cgemm: Box::new(move |batch, threads| blas.with_threads(threads, || complex.cgemm(batch))),
-                zgemm: Box::new(move |batch, threads| blas.with_threads(threads, || complex.zgemm(batch))),
-            }),
+            complex: blas.cblas.complex.map(|complex| blas.complex(complex)),
+            three_m: blas.cblas.three_m.map(|complex| blas.complex(complex)),
+        }
+    }
+
+    fn complex(&'static self, complex: CblasComplex) -> ComplexRoutine {
+        ComplexRoutine {
+            cgemm: Box::new(move |batch, threads| self.with_threads(threads, || complex.cgemm(batch))),
+            zgemm: Box::new(move |batch, threads| self.with_threads(threads, || complex.zgemm(batch))),
         }
     }
 

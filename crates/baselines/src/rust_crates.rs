@@ -22,6 +22,7 @@ pub(crate) fn routines() -> [Routine; 2] {
                 cgemm: Box::new(|batch, threads| by_products(batch, threads, rust::gemm_crate_c32)),
                 zgemm: Box::new(|batch, threads| by_products(batch, threads, rust::gemm_crate_c64)),
             }),
+            three_m: None,
         },
         Routine {
             identity: Identity::built_in("matrixmultiply", "0.3"),
@@ -35,6 +36,7 @@ pub(crate) fn routines() -> [Routine; 2] {
             }),
             halves: None,
             complex: None,
+            three_m: None,
         },
     ]
 }

@@ -12,7 +12,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{AnyKernel, Bound, Problem, ProblemError};
 use tilewright_core::program::{DeviceError, Step};
 use tilewright_core::space::{Config, Point};
-use tilewright_ops::gemm::{Batch, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Accuracy, Batch, Gemm, GemmInput, Layout, ScalarClass};
 use tilewright_testkit::{self as testkit, Effort, toy};
 
 fn device(kind: DeviceKind, threads: i64) -> Arc<DeviceSpec> {
@@ -99,14 +99,25 @@ fn keeps_the_contract(library: &str) {
 
 /// Right complex products of real and of exact data. Of special data libraries make what they like: all multiply by a complex alpha, whose
 /// zero makes NaN of an infinity.
-fn multiplies_complex_numbers(library: &str) {
-    let Some(kernel) = LibraryGemm::of_host().into_iter().find(|kernel| kernel.id().name() == library) else {
+fn multiplies_complex_numbers(name: &str, accuracy: Accuracy) {
+    let library = name.trim_end_matches("-3m");
+    let Some(kernel) = LibraryGemm::of_host().into_iter().find(|kernel| kernel.id().name() == name) else {
         let missing = inventory().missing.iter().find(|missing| missing.name == library);
-        return testkit::skip(library, missing.map_or("it is unknown", |missing| &missing.reason));
+        return testkit::skip(
+            library,
+            missing.map_or("it is unknown, or has no such products", |missing| &missing.reason),
+        );
     };
+    assert_eq!(identity_of(&kernel.id()).map(|of| of.name), Some(library));
     let kernel = Arc::new(kernel);
-    for (threads, input) in [1, 2].into_iter().flat_map(|threads| complex().into_iter().map(move |i| (threads, i))) {
+    for (threads, mut input) in [1, 2].into_iter().flat_map(|threads| complex().into_iter().map(move |i| (threads, i)))
+    {
         let mut device = toy::host_device_with(device(DeviceKind::Cpu, threads));
+        input.accuracy = Accuracy::Full;
+        let refused = kernel.accepts(&input).err().map(|e| e.to_string());
+        let takes_three = "accuracy: full: three real products for a complex one take accuracy=3m";
+        assert_eq!(refused.as_deref(), name.ends_with("-3m").then_some(takes_three));
+        input.accuracy = accuracy;
         let problem = Bound::new(kernel.clone(), device.spec().clone(), input.clone()).unwrap();
         let program = problem.program(&problem.space().check(&[]).unwrap());
         for filling in [Filling::Real, Filling::Exact] {
@@ -115,7 +126,7 @@ fn multiplies_complex_numbers(library: &str) {
             device.run(&program).unwrap();
             let expected = problem.reference(&work.buffers, &work.scalars).unwrap();
             let verdict = expected.compare(&device.read().unwrap());
-            assert!(verdict.is_right(), "{library} {input:?}: {verdict:?}");
+            assert!(verdict.is_right(), "{name} {input:?}: {verdict:?}");
         }
     }
 }
@@ -179,7 +190,10 @@ fn libraries_multiply_narrow_operands() {
 
 #[test]
 fn libraries_multiply_complex_numbers() {
-    ["gemm", "openblas", "blis", "mkl"].into_iter().for_each(multiplies_complex_numbers);
+    for accuracy in [Accuracy::Full, Accuracy::ThreeM] {
+        ["gemm", "openblas", "blis", "mkl"].into_iter().for_each(|name| multiplies_complex_numbers(name, accuracy));
+    }
+    ["openblas-3m", "mkl-3m"].into_iter().for_each(|name| multiplies_complex_numbers(name, Accuracy::ThreeM));
 }
 
 /// Small products, those among them that the library says it makes something for.

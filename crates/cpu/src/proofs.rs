@@ -3,6 +3,8 @@
 //! Points are drawn from the kernel's legal space for devices with 16-, 32- and 64-byte vectors, whatever the host has, so
 //! that the rules of the space are tested together with the generator.
 
+mod three_m;
+
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -225,11 +227,6 @@ prop_compose! {
     }
 }
 
-/// The input where three real products make a complex one.
-fn by_three_products(input: GemmInput) -> GemmInput {
-    GemmInput { accuracy: Accuracy::ThreeM, ..input }
-}
-
 /// Runs the plan of a random point some way.
 fn check(
     input: &GemmInput,
@@ -239,9 +236,8 @@ fn check(
 ) -> Result<(), TestCaseError> {
     let kernel = match Kind::of(input.dtype()) {
         Kind::Real => CpuGemm::new(),
-        Kind::Complex if input.accuracy == Accuracy::ThreeM => CpuGemm::three_m(),
-        Kind::Complex => CpuGemm::complex(),
-        Kind::ThreeM => unreachable!("a kind of accuracy, not of elements"),
+        Kind::Complex | Kind::ThreeM if input.accuracy == Accuracy::ThreeM => CpuGemm::three_m(),
+        Kind::Complex | Kind::ThreeM => CpuGemm::complex(),
         Kind::Narrow => CpuGemm::narrow(),
     };
     let Some(GemmPlan { blueprint }) = any_plan(kernel, device, input, &mut StdRng::seed_from_u64(seed)) else {
@@ -307,34 +303,6 @@ proptest! {
     #[test]
     fn complex_portable_routines_are_right(input in inputs(COMPLEX), seed in any::<u64>()) {
         check(&input, &device(16, 2), seed, run_portably)?;
-    }
-
-    #[test]
-    fn three_products_of_avx512_are_right_and_within_bounds(
-        input in inputs(COMPLEX),
-        threads in 1i64..4,
-        seed in any::<u64>(),
-    ) {
-        check(&by_three_products(input), &device(64, threads), seed, interpret)?;
-    }
-
-    #[test]
-    fn three_products_of_avx2_are_right_and_within_bounds(
-        input in inputs(COMPLEX),
-        threads in 1i64..4,
-        seed in any::<u64>(),
-    ) {
-        check(&by_three_products(input), &device(32, threads), seed, interpret)?;
-    }
-
-    #[test]
-    fn three_products_of_narrow_vectors_are_right_and_within_bounds(input in inputs(COMPLEX), seed in any::<u64>()) {
-        check(&by_three_products(input), &device(16, 1), seed, interpret)?;
-    }
-
-    #[test]
-    fn portable_three_products_are_right(input in inputs(COMPLEX), widest in any::<bool>(), seed in any::<u64>()) {
-        check(&by_three_products(input), &device(if widest { 64 } else { 16 }, 2), seed, run_portably)?;
     }
 
     #[test]

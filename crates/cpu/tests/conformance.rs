@@ -10,7 +10,7 @@ use tilewright_core::problem::Bound;
 use tilewright_core::space::Config;
 use tilewright_cpu::{CpuAmx, CpuAxpy, CpuConv, CpuDepthwise, CpuDevice, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
 use tilewright_ops::conv::{Conv, ConvInput};
-use tilewright_ops::gemm::{Batch, GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Accuracy, Batch, GemmInput, Layout, ScalarClass};
 use tilewright_testkit::Effort;
 
 fn inputs(dtype: DType) -> Vec<GemmInput> {
@@ -61,6 +61,19 @@ fn complex_products_conform() {
         let mut device = CpuDevice::new(threads).unwrap();
         tilewright_testkit::kernel(&Arc::new(CpuGemm::complex()), &mut device, &inputs(dtype), &effort).unwrap();
     }
+}
+
+#[test]
+fn complex_products_by_three_real_ones_conform() {
+    let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
+    for (dtype, threads) in [(DType::C32, 1), (DType::C64, 1), (DType::C64, 3)] {
+        let mut all = inputs(dtype);
+        all.iter_mut().for_each(|input| input.accuracy = Accuracy::ThreeM);
+        let mut device = CpuDevice::new(threads).unwrap();
+        tilewright_testkit::kernel(&Arc::new(CpuGemm::three_m()), &mut device, &all, &effort).unwrap();
+    }
+    let refused = CpuGemm::three_m().accepts(&inputs(DType::C32)[0]).unwrap_err();
+    assert_eq!(refused.to_string(), "accuracy: full: three real products for a complex one take accuracy=3m");
 }
 
 /// Products of narrow operands, whose integers are multiplied by nothing.

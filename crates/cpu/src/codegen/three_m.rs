@@ -34,6 +34,16 @@ impl Tile {
         self.direct(set, j, self.vecs + p)
     }
 
+    /// Bytes from where a step's elements along `s` begin to the sum of the parts of one: sums lie behind all elements of the step.
+    pub(crate) const fn sum_at(&self, j: usize) -> i64 {
+        (self.outs() * self.element() + j * self.vector.float.bytes()) as i64
+    }
+
+    /// Bytes from where S points to the parts of element `j` of a step, and to their sum.
+    fn disps(&self, kk: usize, j: usize) -> [i64; 2] {
+        [self.s_disp(kk, self.numbers.parts() * j), kk as i64 * i64::from(self.s_k) + self.sum_at(j)]
+    }
+
     /// The vectors of pair `p`; the last is a pair by itself where their number is odd.
     const fn pair(&self, p: usize) -> [usize; 2] {
         [2 * p, if 2 * p + 1 < self.vecs { 2 * p + 1 } else { 2 * p }]
@@ -67,11 +77,12 @@ pub(super) fn emit_step(tile: &Tile, e: &mut Emitter, kk: usize) {
     let rotate = tile.free_count() - others;
     for j in 0..tile.outs() {
         let [pair, sum] = [0, 1].map(|n| tile.free(others + (2 * j + n) % rotate));
-        e.op2_load(vector.broadcast_of(tile.element()), pair, mem(S, tile.pair_disp(kk, j)));
+        let [parts_at, sum_at] = tile.disps(kk, j);
+        e.op2_load(vector.broadcast_of(tile.element()), pair, mem(S, parts_at));
         for i in 0..tile.vecs {
             e.fma(tile.direct(set, j, i), tile.free(i), pair);
         }
-        e.broadcast(sum, mem(S, tile.sum_disp(kk, j)));
+        e.broadcast(sum, mem(S, sum_at));
         for p in 0..tile.crosses() {
             e.fma(tile.cross(set, j, p), tile.free(sums + p), sum);
         }

@@ -137,11 +137,6 @@ impl Tile {
         (j / parts) as i64 * self.s_s as i64 + (j % parts * self.vector.float.bytes()) as i64
     }
 
-    /// Bytes from where a step's elements along `s` begin to the sum of the parts of one: sums lie behind all elements of the step.
-    pub(crate) const fn sum_at(&self, j: usize) -> i64 {
-        (self.outs() * self.element() + j * self.vector.float.bytes()) as i64
-    }
-
     /// What is stored of vector `i` at element `j` along `s`, once it is finished.
     pub(super) fn out(&self, j: usize, i: usize) -> Register {
         if self.numbers == Numbers::ThreeM { self.direct(0, j, i) } else { self.acc(0, self.numbers.parts() * j, i) }
@@ -375,7 +370,7 @@ impl Tile {
         if self.loaded_v == Loaded::Woven { 2 } else { usize::from(self.numbers == Numbers::Pairs || self.flips_s) }
     }
 
-    fn reserve(&self, i: usize) -> Register {
+    pub(super) fn reserve(&self, i: usize) -> Register {
         self.free(self.free_count() - 1 - i)
     }
 
@@ -413,7 +408,7 @@ impl Tile {
     pub(super) fn emit_load_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
         match self.loaded_v {
             Loaded::AsIs => {}
-            Loaded::Woven => return self.emit_woven_v(e, to, kk, i),
+            Loaded::Woven => return widened::emit_woven(self, e, to, (kk, i)),
             Loaded::Widened | Loaded::Converted => return widened::emit_load(self, e, to, (kk, i)),
         }
         let disp = kk as i64 * i64::from(self.v_k) + (i * self.vector.width.bytes()) as i64;
@@ -428,22 +423,6 @@ impl Tile {
         }
     }
 
-    /// A vector of two steps, each half as long.
-    fn emit_woven_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
-        let (order, second) = (self.reserve(0), self.reserve(1));
-        for (half, register) in [to, second].into_iter().enumerate() {
-            let step = (2 * kk + half) as i64 * i64::from(self.v_k / 2);
-            let from = mem(V, step + (i * Width::Y.bytes()) as i64);
-            let (code, register) = (Code::EVEX_Vmovdqu16_ymm_k1z_ymmm256, Register::YMM0 + register.number() as u32);
-            if self.is_tail(i) {
-                e.op2_load_masked(code, register, from);
-            } else {
-                e.op2_load(code, register, from);
-            }
-        }
-        e.op3(Code::EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512, to, order, second);
-    }
-
     /// The multiply-add that broadcasts what it reads: of a number that is used once, a broadcast of its own costs as much as that.
     fn embeds(&self) -> Option<Code> {
         match self.numbers {
@@ -456,17 +435,8 @@ impl Tile {
     }
 
     /// Bytes from where S points to number `j` of a step.
-    fn s_disp(&self, kk: usize, j: usize) -> i64 {
+    pub(super) fn s_disp(&self, kk: usize, j: usize) -> i64 {
         kk as i64 * i64::from(self.s_k) + self.s_at(j)
-    }
-
-    /// The same to the parts of element `j`, and to their sum.
-    pub(super) fn pair_disp(&self, kk: usize, j: usize) -> i64 {
-        self.s_disp(kk, self.numbers.parts() * j)
-    }
-
-    pub(super) fn sum_disp(&self, kk: usize, j: usize) -> i64 {
-        kk as i64 * i64::from(self.s_k) + self.sum_at(j)
     }
 
     fn emit_broadcast_s(&self, e: &mut Emitter, to: Register, kk: usize, j: usize) {

@@ -1,4 +1,4 @@
-//! Loads vectors of 16-bit numbers where the caller has them, as binary32: of bfloat16 the bits of each above as many zeros, of binary16 by the
+//! Loads vectors of 16-bit numbers where the caller has them: woven of two steps, or as binary32, of bfloat16 the bits of each above as many zeros, of binary16 by the
 //! instruction for it.
 
 use iced_x86::{Code, Instruction, Register};
@@ -27,6 +27,22 @@ pub(super) fn emit_load(tile: &Tile, e: &mut Emitter, to: Register, (step, i): (
     if let Some(shift) = shift {
         e.push(Instruction::with3(shift, to, to, SHIFT));
     }
+}
+
+/// Loads vector `i` of two steps of a turn of the loop, each half as long, number by number of one and the other.
+pub(super) fn emit_woven(tile: &Tile, e: &mut Emitter, to: Register, (turn, i): (usize, usize)) {
+    let (order, second) = (tile.reserve(0), tile.reserve(1));
+    for (half, register) in [to, second].into_iter().enumerate() {
+        let step = (2 * turn + half) as i64 * i64::from(tile.v_k / 2);
+        let from = mem(V, step + (i * Width::Y.bytes()) as i64);
+        let (code, register) = (Code::EVEX_Vmovdqu16_ymm_k1z_ymmm256, Register::YMM0 + register.number() as u32);
+        if tile.is_tail(i) {
+            e.op2_load_masked(code, register, from);
+        } else {
+            e.op2_load(code, register, from);
+        }
+    }
+    e.op3(Code::EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512, to, order, second);
 }
 
 /// Loads so many numbers, fewer than eight, and nothing behind them: AVX2 has no masks for numbers of 16 bits.
