@@ -16,7 +16,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, LibraryCall, Program, check_buffers};
 use tilewright_core::space::{BoundSpace, Legal, Param, ParamSpace, Point, Symbols, Values};
-use tilewright_ops::gemm::{ALPHA, Accuracy, BETA, Gemm, GemmInput};
+use tilewright_ops::gemm::{ALPHA, BETA, Gemm, GemmInput};
 
 /// `C = alpha · op(A) · op(B) + beta · C` on a number of threads (at least one).
 pub(crate) type Run<T> = Box<dyn Fn(&mut GemmCall<'_, T>, usize) + Send + Sync>;
@@ -61,8 +61,9 @@ pub(crate) const THREE_M: &str = "-3m";
 /// Most candidates of cuBLASLt for an input: the values of the parameter `option`.
 pub const CANDIDATES: u32 = 64;
 
-/// A routine of a library: of one that has it, `gemm3m`, too, as a kernel of its own, `gemm.mkl-3m`. One of the host has one legal configuration, and so has cuBLAS; of cuBLASLt the parameter `option` is the
-/// place of a candidate in the library's own order. How many there are for an input only the device knows: the others do not run.
+/// A routine of a library. `gemm3m` of one that has it is a kernel of its own, such as `gemm.mkl-3m`. A routine of the host has one legal
+/// configuration, and so has cuBLAS; of cuBLASLt the parameter `option` is the place of a candidate in the library's own order. How many there
+/// are for an input only the device knows: the others do not run.
 #[derive(Debug)]
 pub struct LibraryGemm {
     name: String,
@@ -131,16 +132,6 @@ fn fours(input: &GemmInput) -> Result<(), InputError> {
     })
 }
 
-/// Refuses what `gemm3m` is not for.
-fn three_products(input: &GemmInput) -> Result<(), InputError> {
-    input.only(&GemmInput::COMPLEX)?;
-    if input.accuracy == Accuracy::ThreeM {
-        return Ok(());
-    }
-    let message = format!("{}: three real products for a complex one take accuracy=3m", input.accuracy.name());
-    Err(InputError::new("accuracy", message))
-}
-
 impl Routine {
     /// The element types of products that the library has.
     fn types(&self) -> Vec<ElementTypes> {
@@ -194,7 +185,7 @@ impl Kernel for LibraryGemm {
     /// of bfloat16, one at a time.
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         match self.routine {
-            Some(_) if self.three_m => three_products(input)?,
+            Some(_) if self.three_m => input.only(&GemmInput::COMPLEX).and_then(|()| input.only_three_products())?,
             Some(routine) => input.only(&routine.types())?,
             None => input.only(&ON_DEVICES).and_then(|()| fours(input))?,
         }

@@ -142,7 +142,8 @@ pub fn select(
 
 fn why_not(computation: &str, wanted: &str, device: &DeviceSpec, found: &[Arc<dyn AnyKernel>]) -> SelectionError {
     let library = match (computation, device.kind) {
-        ("gemm" | "conv", DeviceKind::Cpu) => Some(library_of(wanted)),
+        ("gemm", DeviceKind::Cpu) => Some(wanted.strip_suffix(kernel::THREE_M).unwrap_or(wanted)),
+        ("conv", DeviceKind::Cpu) => Some(conv::library_of(wanted)),
         _ => None,
     };
     let missing = library.and_then(|library| inventory().missing.iter().find(|missing| missing.name == library));

@@ -261,7 +261,7 @@ impl Blueprint {
             tail: self.tail(v_kind, s_kind),
             s: s * parts,
             numbers: self.numbers,
-            conjugated: self.conjugated(),
+            conjugated: if self.numbers == Numbers::ThreeM { self.conjugated() } else { [false; 2] },
             k_s: self.config.k_s as usize,
             k_l: self.config.k_l as usize,
             v_masked: copy_v || !self.pack_v,

@@ -28,7 +28,6 @@ use crate::exec::driver::{Call, Compiled};
 use crate::exec::parts::Parts;
 use crate::interpreter::{Fault, Machine, Memory, Rights, Tiles};
 use crate::kernel::{CpuGemm, GemmPlan, NARROW};
-use crate::scalar::Kind;
 
 /// Runs routines in the interpreter and keeps the first fault.
 pub(crate) struct Interpreted {
@@ -234,13 +233,8 @@ fn check(
     seed: u64,
     run: fn(&Blueprint, &GemmInput, &mut Workload) -> Result<(), Fault>,
 ) -> Result<(), TestCaseError> {
-    let kernel = match Kind::of(input.dtype()) {
-        Kind::Real => CpuGemm::new(),
-        Kind::Complex | Kind::ThreeM if input.accuracy == Accuracy::ThreeM => CpuGemm::three_m(),
-        Kind::Complex | Kind::ThreeM => CpuGemm::complex(),
-        Kind::Narrow => CpuGemm::narrow(),
-    };
-    let Some(GemmPlan { blueprint }) = any_plan(kernel, device, input, &mut StdRng::seed_from_u64(seed)) else {
+    let Some(GemmPlan { blueprint }) = any_plan(CpuGemm::of(input), device, input, &mut StdRng::seed_from_u64(seed))
+    else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
     check_plan(&blueprint, input, seed, run)

@@ -68,6 +68,9 @@ fn complex_products_by_three_real_ones_conform() {
     let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
     for (dtype, threads) in [(DType::C32, 1), (DType::C64, 1), (DType::C64, 3)] {
         let mut all = inputs(dtype);
+        let conjugated = GemmInput { beta: ScalarClass::Other, ..GemmInput::new(37, 22, 61, dtype, Layout::Cc) };
+        let several = GemmInput { batch: Batch::tight(3, &conjugated), ..conjugated.clone() };
+        all.extend([conjugated, several]);
         all.iter_mut().for_each(|input| input.accuracy = Accuracy::ThreeM);
         let mut device = CpuDevice::new(threads).unwrap();
         tilewright_testkit::kernel(&Arc::new(CpuGemm::three_m()), &mut device, &all, &effort).unwrap();

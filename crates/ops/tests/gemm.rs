@@ -279,6 +279,7 @@ fn awkward_inputs_have_every_edge() {
         "layout:cc",
         "accuracy:tf32",
         "accuracy:3xtf32",
+        "accuracy:3m",
         "bias:row",
         "bias:column",
         "activation:relu",
@@ -313,6 +314,9 @@ fn awkward_inputs_have_every_edge() {
         let drawn = |_| Gemm.draw_awkward(&words(fixed), &limits, &mut uniform).unwrap();
         assert!((0..50).map(drawn).all(|input| input.dtype() == dtype), "{fixed}");
     }
+    let three: Vec<DType> =
+        (0..50).map(|_| Gemm.draw_awkward(&words("accuracy=3m"), &limits, &mut uniform).unwrap().dtype()).collect();
+    assert!([DType::C32, DType::C64].iter().all(|dtype| three.contains(dtype)), "{three:?}");
     for sums in [DType::F16, DType::F32] {
         let mut drawn = (0..50).map(|_| Gemm.draw_awkward(&words("dtype=f16"), &limits, &mut uniform).unwrap().types);
         assert!(drawn.any(|types| types.operand == DType::F16 && types.accumulator == sums), "no sums in {sums}");

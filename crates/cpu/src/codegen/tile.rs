@@ -74,11 +74,11 @@ pub(crate) struct Tile {
     pub(crate) vecs: usize,
     /// Valid lanes of the last vector; 0 means all.
     pub(crate) tail: usize,
-    /// Numbers that are broadcast along `s`.
+    /// Numbers that are broadcast along `s`; of three products without the sums of parts, which lie behind them.
     pub(crate) s: usize,
-    /// Whether elements are complex: lanes hold their components by turns, and so do the numbers along `s`.
+    /// What elements are made of: of complex ones lanes hold the components by turns, and so do the numbers along `s`.
     pub(crate) numbers: Numbers,
-    /// Whether vectors are conjugated, and what is broadcast, where that is a matter of generated code: of three products.
+    /// Whether vectors are conjugated, and what is broadcast: of three products alone, where that is a matter of code.
     pub(crate) conjugated: [bool; 2],
     /// Unroll of the loop over k, a multiple of `k_l`.
     pub(crate) k_s: usize,

@@ -39,7 +39,7 @@ pub(crate) struct Block<'a> {
 
 /// Steps of k that are copied for all panels before the next steps: few enough that a line of the source that
 /// several panels share is still in the first-level cache.
-const CHUNK: usize = 8;
+pub(super) const CHUNK: usize = 8;
 
 /// An element that can be packed: something of its size, which need not lie as such a number does.
 pub(crate) trait Packed: Copy + Default + 'static {

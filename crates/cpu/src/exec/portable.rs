@@ -11,8 +11,9 @@ use crate::scalar::{Float, Numbers};
 use tilewright_core::element::{Bf16, F16};
 use tilewright_ops::gemm::ScalarClass;
 
-/// Most numbers of a register tile: 32 vectors of 16, and what [three products](three_products) leave unused.
-const MOST: usize = 640;
+/// Most numbers of a register tile: 32 vectors of 16, or 36 where [three products](three_products) leave half of every second run unused, of which two
+/// vectors by nine elements have most.
+const MOST: usize = 576;
 
 /// The routines of a plan; an entry is an index.
 #[derive(Debug)]

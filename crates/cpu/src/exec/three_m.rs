@@ -1,11 +1,8 @@
 //! Packing of complex numbers that are multiplied by three real products: for each step the elements of a tile as they are, and behind
 //! them the sum of the parts of each, or the difference where the operand is conjugated.
 
-use super::pack::{Block, Panel};
+use super::pack::{Block, CHUNK, Panel};
 use std::ops::{Add, Sub};
-
-/// Steps that are copied for all panels before the next steps, where neighbours lie side by side: lines that panels share are still near.
-const CHUNK: usize = 8;
 
 /// A part of a complex number.
 pub(super) trait Part: Copy + Add<Output = Self> + Sub<Output = Self> + 'static {}
@@ -16,7 +13,7 @@ impl Part for f64 {}
 /// Copies the block to `to`, panel behind panel, three numbers for an element.
 ///
 /// # Safety
-/// As for [`Block::pack`], of so many numbers.
+/// As for [`Block::pack`], with room for three numbers an element at `to`.
 pub(super) unsafe fn pack<T: Part>(block: &Block<'_>, to: *mut T, negative: bool, simd: bool) {
     #[cfg(target_arch = "x86_64")]
     if simd {
@@ -43,6 +40,7 @@ unsafe fn by_vectors<T: Part>(block: &Block<'_>, to: *mut T, negative: bool) {
 /// As for [`pack`].
 #[inline(always)]
 unsafe fn plainly<T: Part>(block: &Block<'_>, to: *mut T, negative: bool) {
+    // Lines that panels share are still near where some steps of all panels are copied at a time.
     let chunk = if block.operand.along == 1 { CHUNK } else { block.depth.max(1) };
     for from in (0..block.depth).step_by(chunk) {
         let end = (from + chunk).min(block.depth);
@@ -50,19 +48,27 @@ unsafe fn plainly<T: Part>(block: &Block<'_>, to: *mut T, negative: bool) {
             let panel = block.panel::<[T; 2]>(tile, from, end);
             let to = to.wrapping_add(3 * block.target(tile, from));
             // SAFETY: the caller's contract.
-            unsafe {
-                match (panel.width, negative) {
-                    (1, false) => steps::<T, 1>(&panel, to, |x, y| x + y),
-                    (2, false) => steps::<T, 2>(&panel, to, |x, y| x + y),
-                    (3, false) => steps::<T, 3>(&panel, to, |x, y| x + y),
-                    (4, false) => steps::<T, 4>(&panel, to, |x, y| x + y),
-                    (8, false) => steps::<T, 8>(&panel, to, |x, y| x + y),
-                    (4, true) => steps::<T, 4>(&panel, to, |x, y| x - y),
-                    (8, true) => steps::<T, 8>(&panel, to, |x, y| x - y),
-                    (_, false) => any_steps(&panel, to, |x, y| x + y),
-                    (_, true) => any_steps(&panel, to, |x, y| x - y),
-                }
-            }
+            unsafe { if negative { copied(&panel, to, |x, y| x - y) } else { copied(&panel, to, |x, y| x + y) } };
+        }
+    }
+}
+
+/// Steps of a panel, by code of its own for widths that default tiles have, so that it is compiled to vectors.
+///
+/// # Safety
+/// As for [`steps`].
+#[inline(always)]
+unsafe fn copied<T: Part>(panel: &Panel<[T; 2]>, to: *mut T, combine: impl Fn(T, T) -> T) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match panel.width {
+            1 => steps::<T, 1>(panel, to, combine),
+            2 => steps::<T, 2>(panel, to, combine),
+            3 => steps::<T, 3>(panel, to, combine),
+            4 => steps::<T, 4>(panel, to, combine),
+            7 => steps::<T, 7>(panel, to, combine),
+            8 => steps::<T, 8>(panel, to, combine),
+            _ => any_steps(panel, to, combine),
         }
     }
 }
@@ -76,7 +82,7 @@ unsafe fn steps<T: Part, const W: usize>(panel: &Panel<[T; 2]>, to: *mut T, comb
     debug_assert_eq!((panel.width, panel.valid), (W, W));
     for p in 0..panel.depth {
         let (from, to) = (panel.source.wrapping_add(p * panel.step), to.wrapping_add(3 * W * p));
-        // SAFETY: the caller's contract; the source's parts are aligned as such, and so is the copy.
+        // SAFETY: the caller's contract.
         unsafe {
             let element = |i: usize| from.add(i * panel.along).read_unaligned();
             let elements: [[T; 2]; W] = if panel.along == 1 {
@@ -105,6 +111,55 @@ unsafe fn any_steps<T: Part>(panel: &Panel<[T; 2]>, to: *mut T, combine: impl Fn
             let [x, y] = panel.source.add(p * panel.step + i * panel.along).read_unaligned();
             to.add(2 * i).cast::<[T; 2]>().write_unaligned([x, y]);
             to.add(2 * width + i).write(combine(x, y));
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::geometry::Operand;
+    use crate::split::Split;
+
+    /// The numbers of a copy, step by step of each panel, as the module says.
+    fn expected(split: &Split, depth: usize, negative: bool, element: impl Fn(usize, usize) -> [f64; 2]) -> Vec<f64> {
+        let mut all = Vec::new();
+        for (tile, p) in (0..split.tiles()).flat_map(|tile| (0..depth).map(move |p| (tile, p))) {
+            let elements: Vec<[f64; 2]> = (split.start(tile)..split.start(tile + 1)).map(|i| element(i, p)).collect();
+            all.extend(elements.as_flattened());
+            all.extend(elements.iter().map(|[x, y]| if negative { x - y } else { x + y }));
+        }
+        all
+    }
+
+    #[test]
+    fn elements_are_followed_by_the_sums_of_their_parts() {
+        let simd = is_x86_feature_detected!("avx2");
+        for (most, extent) in
+            (1..=12).flat_map(|most| [1, most, 2 * most - 1, 3 * most + 2].map(|extent| (most, extent)))
+        {
+            let split = Split::new(extent, 1, most);
+            for (depth, negative) in [1, 7, 8, 9, 19].into_iter().flat_map(|depth| [false, true].map(|n| (depth, n))) {
+                let pitch = extent.max(depth) + 2;
+                let source: Vec<[f64; 2]> = (0..pitch * pitch).map(|i| [i as f64 + 0.5, -3.0 * i as f64]).collect();
+                for operand in [Operand { along: 1, step: pitch }, Operand { along: pitch, step: 1 }] {
+                    let wanted = expected(&split, depth, negative, |i, p| source[i * operand.along + p * operand.step]);
+                    for simd in [false, simd] {
+                        let mut to = vec![f64::NAN; wanted.len() + 8];
+                        let block = Block {
+                            source: source.as_ptr().cast(),
+                            operand,
+                            split: &split,
+                            tiles: 0..split.tiles(),
+                            depth,
+                        };
+                        // SAFETY: the source holds all steps of all neighbours, and there is room for whole panels.
+                        unsafe { pack(&block, to.as_mut_ptr(), negative, simd) };
+                        assert_eq!(to[..wanted.len()], wanted, "{operand:?} {split:?} {depth}");
+                        assert!(to[wanted.len()..].iter().all(|x| x.is_nan()), "beyond the copy");
+                    }
+                }
+            }
         }
     }
 }

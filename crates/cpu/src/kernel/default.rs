@@ -33,8 +33,7 @@ pub(super) fn default_point(
     space: &BoundSpace,
 ) -> Option<Point> {
     let facts = Facts::of(device, input);
-    let choice = Choice::of(&facts);
-    let choice = if kind == Kind::ThreeM { choice.by_three_products(&facts) } else { choice };
+    let choice = if kind == Kind::ThreeM { Choice::of_three_products(&facts) } else { Choice::of(&facts) };
     space.preferred_point(|param| choice.wanted(param))
 }
 
@@ -70,14 +69,24 @@ const ALL: usize = 1 << 20;
 
 impl Choice {
     fn of(f: &Facts) -> Self {
-        let choice = match f.family() {
+        Self::blocked(f).divided(f)
+    }
+
+    /// The tile and the blocks of the family.
+    fn blocked(f: &Facts) -> Self {
+        match f.family() {
             Family::Large => Self::large(f).keeping_vectors(f),
             Family::Skinny => Self::skinny(f),
             Family::Deep => Self::deep(f),
             Family::Long => Self::long(f),
             Family::Medium => Self::medium(f),
             Family::Flat => Self::flat(f).past_few_vectors(f),
-        };
+        }
+    }
+
+    /// The same with what follows from tile and blocks: vectors, sets of accumulators and threads.
+    fn divided(self, f: &Facts) -> Self {
+        let choice = self;
         let (v, s) = f.sides(choice.axis);
         let threads = f.divided(choice.axis, choice.tile);
         let stays = threads == Threads::Reduction && 4 * f.bytes() <= 3 * f.l2 * f.threads;

@@ -26,7 +26,9 @@ use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 #[cfg(feature = "loops")]
 use tilewright_loops::host::Caches;
-use tilewright_ops::gemm::{Accuracy, Gemm, GemmInput};
+#[cfg(test)]
+use tilewright_ops::gemm::Accuracy;
+use tilewright_ops::gemm::{Gemm, GemmInput};
 
 /// Bytes of a last-level cache of some cores. One of all cores of a large processor holds more, and takes as long as memory.
 pub(crate) const SHARED_BY_FEW: usize = 32 << 20;
@@ -60,7 +62,8 @@ pub(crate) fn reads_short_runs(threads: usize, [v, s, k]: [usize; 3], es: usize,
 }
 
 /// The kernel `gemm.cpu`, or one of its peers for other numbers, which has a space of its own: `gemm.cpu-complex`, whose elements take more
-/// registers, `gemm.cpu-3m`, whose complex products are made of three real ones, and `gemm.cpu-narrow`, which converts operands as it packs or loads them.
+/// registers, `gemm.cpu-3m`, whose complex products are made of three real ones, and `gemm.cpu-narrow`, which converts operands as it packs
+/// or loads them.
 #[derive(Debug, Default)]
 pub struct CpuGemm {
     kind: Kind,
@@ -103,6 +106,13 @@ impl CpuGemm {
         Self { kind: Kind::ThreeM }
     }
 
+    /// The one whose space has most of what an input allows.
+    #[cfg(test)]
+    pub(crate) fn of(input: &GemmInput) -> Self {
+        let is_allowed = input.accuracy == Accuracy::ThreeM;
+        Self { kind: if is_allowed { Kind::ThreeM } else { Kind::of(input.dtype()) } }
+    }
+
     /// The kernel `gemm.cpu-narrow`, of 16-bit floating point with sums of 32 bits, and of 8-bit integers.
     pub fn narrow() -> Self {
         Self { kind: Kind::Narrow }
@@ -136,11 +146,7 @@ impl Kernel for CpuGemm {
             Kind::Complex | Kind::ThreeM => &GemmInput::COMPLEX,
             Kind::Narrow => &NARROW,
         })?;
-        if self.kind == Kind::ThreeM && input.accuracy != Accuracy::ThreeM {
-            let message = format!("{}: three real products for a complex one take accuracy=3m", input.accuracy.name());
-            return Err(InputError::new("accuracy", message));
-        }
-        Ok(())
+        if self.kind == Kind::ThreeM { input.only_three_products() } else { Ok(()) }
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {

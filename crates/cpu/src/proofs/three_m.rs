@@ -55,7 +55,7 @@ proptest! {
     }
 }
 
-/// Data whose parts are all alike make sums that are not the parts' own: a tile that forgot a difference, a sign or a sum would show.
+/// Integers have no tolerance, so that a wrong sign in any layout shows.
 #[test]
 fn conjugates_are_matters_of_signs() {
     for layout in Layout::EVERY {

@@ -81,13 +81,19 @@ impl Accuracy {
         if matches!(self, Self::Full | Self::ThreeM) { f64::INFINITY } else { DType::Tf32.unit_roundoff().recip() }
     }
 
-    /// A type that has the class of this name beside the full one.
-    pub(super) fn dtype_of(name: &str) -> Option<DType> {
-        match Self::ALL.into_iter().find(|a| a.name() == name)? {
-            Self::Full => None,
-            Self::Tf32 | Self::ThreeTf32 => Some(DType::F32),
-            Self::ThreeM => Some(DType::C32),
+    /// Types of operands that alone have this class; none of the full one, which all have.
+    pub(super) const fn own_types(self) -> &'static [DType] {
+        match self {
+            Self::Full => &[],
+            Self::Tf32 | Self::ThreeTf32 => &[DType::F32],
+            Self::ThreeM => &[DType::C32, DType::C64],
         }
+    }
+
+    /// The class that is fixed among some fields; the full one where none is, or none of this name is known.
+    pub(super) fn fixed(fields: &Config) -> Self {
+        let named = |value: &Value| Self::ALL.into_iter().find(|a| a.name() == value.to_string());
+        fields.get("accuracy").and_then(named).unwrap_or_default()
     }
 
     /// The field `accuracy` of an input of these types.

@@ -19,7 +19,8 @@ const DEEP: f64 = 0.15;
 const EVEN: f64 = 0.2;
 /// Share of f32, and of f64, of inputs of free types.
 const PLAIN: f64 = 0.25;
-/// Shares of inputs of f32 whose operands may be rounded, or complex ones that may be made of three products, and of inputs that may have an epilogue.
+/// Shares of inputs of f32 whose operands may be rounded, or of complex types that may be made of three products, and of inputs that may have
+/// an epilogue.
 const ROUNDED: f64 = 0.4;
 const FINISHED: f64 = 0.4;
 /// Longest reduction.

@@ -1,6 +1,7 @@
 //! Training inputs: shapes on a logarithmic scale, awkward ones among them.
 
 use super::accuracy::Accuracy;
+use super::batch::{Batch, STRIDES};
 use super::input::{GemmInput, ScalarClass};
 use super::layout::Layout;
 use crate::types;
@@ -60,13 +61,15 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
     if uniform() < 0.1 {
         input.alpha = ScalarClass::Other;
     }
-    let padded = uniform() < 0.15;
+    let padded = uniform() < 0.15 && STRIDES.iter().all(|name| fixed.get(name).is_none());
     let pad = 1 + pick(32, uniform);
     let mut input = with_fixed(suited(input, fixed, uniform)?, fixed, &["ld"])?;
     if padded {
         for (name, ld) in [("lda", &mut input.lda), ("ldb", &mut input.ldb), ("ldc", &mut input.ldc)] {
             *ld += if fixed.get(name).is_none() { pad } else { 0 };
         }
+        // Products of a batch that is fixed lie as far apart as padded columns take.
+        input.batch = Batch::tight(input.batch.count, &input);
     }
     Ok(input)
 }
@@ -79,12 +82,16 @@ pub(super) fn suited(
 ) -> Result<GemmInput, InputError> {
     if fixed.get("dtype").is_some() {
         input.types = types::of_products(fixed)?;
-        let layouts = Layout::every(input.dtype());
-        if layouts.len() > Layout::ALL.len() {
-            input.layout = layouts[pick(layouts.len(), uniform)];
+    } else {
+        match Accuracy::fixed(fixed).own_types() {
+            [] => return Ok(input),
+            [one] => input.types = (*one).into(),
+            several => input.types = several[pick(several.len(), uniform)].into(),
         }
-    } else if let Some(dtype) = fixed.get("accuracy").and_then(|value| Accuracy::dtype_of(&value.to_string())) {
-        input.types = dtype.into();
+    }
+    let layouts = Layout::every(input.dtype());
+    if layouts.len() > Layout::ALL.len() {
+        input.layout = layouts[pick(layouts.len(), uniform)];
     }
     if input.dtype().is_integer() {
         (input.alpha, input.beta) = [input.alpha, input.beta].map(of_integers).into();

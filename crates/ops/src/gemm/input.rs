@@ -124,6 +124,7 @@ impl Hash for GemmInput {
         [self.m, self.n, self.k, self.lda, self.ldb, self.ldc].into_iter().for_each(|size| state.write_usize(size));
         self.types.hash(state);
         let Epilogue { bias, activation } = self.epilogue;
+        // Two bits hold the four classes of accuracy.
         let more = self.accuracy as u8 | (bias as u8) << 2 | (activation as u8) << 4;
         state.write_u32(u32::from_le_bytes([self.layout as u8, self.alpha as u8, self.beta as u8, more]));
         state.write_u32(self.batch.count);
@@ -334,6 +335,19 @@ impl GemmInput {
     /// The field, `dtype`, `acc` or `out`, and what may stand there.
     pub fn only_types(&self, known: &[ElementTypes]) -> Result<(), InputError> {
         types::only(self.types, known)
+    }
+
+    /// Refuses an input that does not allow three real products for a complex one, for kernels and libraries that have code for no others.
+    ///
+    /// # Errors
+    /// The field `accuracy`, and what it takes.
+    pub fn only_three_products(&self) -> Result<(), InputError> {
+        if self.accuracy == Accuracy::ThreeM {
+            return Ok(());
+        }
+        let (name, wanted) = (self.accuracy.name(), Accuracy::ThreeM.name());
+        let message = format!("{name}: three real products for a complex one take accuracy={wanted}");
+        Err(InputError::new("accuracy", message))
     }
 
     /// f32 and f64 throughout: what most code is for.

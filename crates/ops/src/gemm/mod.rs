@@ -168,9 +168,14 @@ impl Computation for Gemm {
     }
 
     fn representative(&self, fixed: &Config) -> Result<Vec<Config>, InputError> {
-        let shown = |name: &String| ["m", "n", "k", "layout"].contains(&name.as_str()) || fixed.get(name).is_some();
+        let dtype = Accuracy::fixed(fixed).own_types().first().copied().unwrap_or(DType::F32);
+        // A type that is not the usual one is said.
+        let shown = |name: &String| {
+            let is_said = ["m", "n", "k", "layout"].contains(&name.as_str()) || name == "dtype" && dtype != DType::F32;
+            is_said || fixed.get(name).is_some()
+        };
         let one = |&(m, n, k, layout): &(usize, usize, usize, Layout)| {
-            let input = draw::with_fixed(GemmInput::new(m, n, k, DType::F32, layout), fixed, &["ld"])?;
+            let input = draw::with_fixed(GemmInput::new(m, n, k, dtype, layout), fixed, &["ld"])?;
             Ok(Config(input.fields().0.into_iter().filter(|(name, _)| shown(name)).collect()))
         };
         REPRESENTATIVE.iter().map(one).collect()

@@ -26,8 +26,7 @@ pub const BETA: usize = 1;
 
 /// Buffers of exactly the length that BLAS requires, so that a read beyond it is a read beyond the buffer. The padding
 /// between columns and between products of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows. Integers have
-/// a large number in place of NaN. Operands of
-/// which [infinities](super::Accuracy) need not be kept have NaN in place of those.
+/// a large number in place of NaN. Operands of which [infinities](super::Accuracy) need not be kept have NaN in place of those.
 ///
 /// Where sums are f16, with eleven bits, integers are signs, and most of a long row of A is zero: so deep reductions have exact sums
 /// too, and no bound hides a part of them that is left out.

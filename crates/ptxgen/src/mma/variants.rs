@@ -65,7 +65,7 @@ impl Multiplied {
     /// What an input allows.
     pub(super) fn of(input: &GemmInput) -> Self {
         match input.accuracy {
-            // Complex products are made of real ones by other kernels.
+            // There are no complex products here.
             Accuracy::Full | Accuracy::ThreeM => Self::Whole,
             Accuracy::Tf32 => Self::Rounded,
             Accuracy::ThreeTf32 => Self::Split,

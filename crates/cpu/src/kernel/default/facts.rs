@@ -336,9 +336,14 @@ impl Facts {
     /// Whether a long operand of elements of 16 bytes is copied by the first tile of each panel on its way, by vectors of half a line: where it does
     /// not lie along k, and vectors do not cross lines.
     pub(super) fn copies_panels(&self) -> bool {
-        let (axis, is_loaded) = if self.m >= self.n { (Axis::M, !self.deep_a) } else { (Axis::N, !self.deep_b) };
+        let axis = self.long_axis();
         let is_aligned = self.begins_lines && self.pitch_along(axis).is_multiple_of(LINE / 2);
-        self.es == 16 && self.halves_lines() && is_loaded && is_aligned
+        self.es == 16 && self.halves_lines() && self.is_contiguous(axis) && is_aligned
+    }
+
+    /// The axis along the longer side.
+    pub(super) fn long_axis(&self) -> Axis {
+        if self.m >= self.n { Axis::M } else { Axis::N }
     }
 
     /// Whether the short operand of a skinny product whose long one lies along k, all of which goes past each few rows of that, is copied although its

@@ -12,6 +12,7 @@ mod crowded;
 mod few;
 mod narrow;
 mod placed;
+mod three_m;
 
 fn family(m: usize, n: usize, k: usize, layout: Layout) -> Family {
     Facts::of(&device(64, 1), &GemmInput::new(m, n, k, DType::F32, layout)).family()

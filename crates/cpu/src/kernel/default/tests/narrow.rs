@@ -3,7 +3,6 @@
 use super::super::*;
 use crate::kernel::CpuGemm;
 use crate::proofs::device;
-use crate::scalar::Kind;
 use std::sync::Arc;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Bound, Problem};
@@ -125,12 +124,7 @@ fn a_flat_c_of_whole_lines_is_legal_for_all_rows_and_threads() {
 
 /// The default's configuration.
 fn default_of(input: &GemmInput, threads: i64) -> Config {
-    let kernel = match Kind::of(input.dtype()) {
-        Kind::Narrow => CpuGemm::narrow(),
-        Kind::Complex | Kind::ThreeM => CpuGemm::complex(),
-        Kind::Real => CpuGemm::new(),
-    };
-    let problem = Bound::new(Arc::new(kernel), Arc::new(device(32, threads)), input.clone()).unwrap();
+    let problem = Bound::new(Arc::new(CpuGemm::of(input)), Arc::new(device(32, threads)), input.clone()).unwrap();
     problem.space().config(&problem.default_point().unwrap())
 }
 
