@@ -185,6 +185,9 @@ pub(crate) struct TuneArgs {
     /// Tune for one element type only, such as f32.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
+    /// Another field that all inputs share, such as accuracy=3m; may be given several times.
+    #[arg(long = "field", value_name = "KEY=VALUE")]
+    pub fields: Vec<String>,
     /// The kind of model that is fitted: mlp, or mlp-over-linear, which corrects the linear model of this device.
     #[arg(long, value_name = "KIND", default_value = "mlp")]
     pub model: String,
@@ -370,6 +373,9 @@ pub(crate) struct VerifyArgs {
     /// Element type, such as f32; every one unless given.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
+    /// Another field that all inputs share, such as accuracy=3m; may be given several times.
+    #[arg(long = "field", value_name = "KEY=VALUE")]
+    pub fields: Vec<String>,
     /// How many random (input, configuration) pairs.
     #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true, value_parser = whole::<u32>(1, u32::MAX.into()))]
     pub cases: u32,

@@ -5,7 +5,6 @@ use super::tune::campaign;
 use crate::args::{BenchArgs, ModelKind, TuneArgs};
 use crate::device::{Opened, watched, with_peaks};
 use crate::failure::{Failure, Kind};
-use crate::fields;
 use crate::interrupt;
 use crate::output::{Output, expect_writable, note, seconds, write};
 use crate::progress::Bar;
@@ -33,8 +32,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     let mut kernels = wiring.kernels.competing(&args.kernel, device.spec(), false)?;
     let computation = kernels[0].computation();
     let set = TaskSet::named(&computation, args.tasks.as_deref()).map_err(|e| Failure::new(Kind::Usage, "tasks", e))?;
-    let mut shared = fixed(args.dtype.as_ref());
-    shared.0.extend(fields::parse(&args.fields)?.0);
+    let shared = fixed(args.dtype.as_ref(), &args.fields)?;
     let tasks = set.tasks(&*kernels[0], &shared).map_err(RuntimeError::from)?;
     let spec = with_peaks(&args.device, device.spec())?;
     // Those with code for the tasks come first: which profile fits, and what is tuned where there is none, is the first one's.
@@ -129,6 +127,7 @@ impl Bench<'_> {
             device: self.args.device.clone(),
             budget,
             dtype,
+            fields: self.args.fields.clone(),
             model: "mlp".to_owned(),
             ..TuneArgs::default()
         };

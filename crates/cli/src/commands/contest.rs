@@ -2,6 +2,7 @@
 
 use crate::device::Opened;
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::output::note;
 use std::sync::Arc;
 use tilewright_baselines::CoreChoice;
@@ -76,9 +77,11 @@ fn warn_of_cores(libraries: &[Arc<dyn AnyKernel>]) {
     }
 }
 
-/// The fields that every input of a command has: `--dtype`.
-pub(crate) fn fixed(dtype: Option<&String>) -> Config {
-    Config(dtype.map(|dtype| ("dtype".to_owned(), Value::parse(dtype))).into_iter().collect())
+/// The fields that every input of a command has: `--dtype`, and each `--field`.
+pub(crate) fn fixed(dtype: Option<&String>, fields: &[String]) -> Result<Config, Failure> {
+    let named = fields::parse(fields)?;
+    let dtype = dtype.filter(|_| named.get("dtype").is_none()).map(|dtype| ("dtype".to_owned(), Value::parse(dtype)));
+    Ok(Config(dtype.into_iter().chain(named.0).collect()))
 }
 
 /// Whether a kernel just has no configuration for an input.

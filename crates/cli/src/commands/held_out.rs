@@ -56,7 +56,8 @@ pub(super) fn held_out(
     let (home, kernels) = (wiring.home()?, std::slice::from_ref(kernel));
     let mut how = Contest::of(&spec, &kernel.computation(), "all", seed)?;
     (how.settings.rounds, how.settings.min_rounds) = (ROUNDS, ROUNDS);
-    let tasks = TaskSet::Representative.tasks(&**kernel, &fixed(args.dtype.as_ref())).map_err(RuntimeError::from)?;
+    let shared = fixed(args.dtype.as_ref(), &args.fields)?;
+    let tasks = TaskSet::Representative.tasks(&**kernel, &shared).map_err(RuntimeError::from)?;
     // A pipe or a device is not read back.
     let is_file = model.profile.is_file();
     let bar = Bar::counting("held out", tasks.len() as u64);

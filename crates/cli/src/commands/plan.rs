@@ -147,9 +147,10 @@ pub(super) fn decide(
     Ok(Some(prepared.decide()?))
 }
 
-/// The fields that all shots share: the element type.
+/// The fields that all shots share: what says which kernels have code, element types and accuracy.
 fn shared(input: &Config) -> Config {
-    Config(input.0.iter().filter(|(name, _)| name == "dtype").cloned().collect())
+    let is_shared = |name: &str| ["dtype", "acc", "out", "accuracy"].contains(&name);
+    Config(input.0.iter().filter(|(name, _)| is_shared(name)).cloned().collect())
 }
 
 /// What shots came to, for people.

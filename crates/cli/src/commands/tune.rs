@@ -2,6 +2,7 @@
 
 use super::held_out::{HeldOut, held_out};
 use crate::args::TuneArgs;
+use crate::commands::contest::fixed;
 use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::interrupt::{Interrupt, goes_on, was_asked};
@@ -15,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tilewright::kernels::named as named_kernel;
 use tilewright::known::{record_report, trainers};
-use tilewright_core::expr::Value;
 use tilewright_core::id::KernelId;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Measure};
@@ -137,7 +137,7 @@ pub(super) fn campaign(
 ) -> Result<TuneReport, Failure> {
     let mut watch =
         Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, interrupt: Interrupt::listen() };
-    let fixed = args.dtype.iter().map(|dtype| ("dtype".to_owned(), Value::parse(dtype))).collect();
+    let fixed = fixed(args.dtype.as_ref(), &args.fields)?;
     let incumbent = incumbent(args, kernels)?;
     let (spec, trainers) = (device.spec().clone(), trainers(&home()?, &args.model, device.spec())?);
     let mut tuner = Tuner {
@@ -147,7 +147,7 @@ pub(super) fn campaign(
         trainer: trainers.get(&args.model).map_err(|e| Failure::new(Kind::Usage, "model", e))?,
         observer: &mut watch,
         settings: TuneSettings {
-            fixed: Config(fixed),
+            fixed,
             budget: args.budget,
             samples: args.samples,
             incumbent,

@@ -152,6 +152,19 @@ fn verification_reports_its_coverage() {
     assert_eq!((&v["cases"], &v["failed"]), (&24.into(), &0.into()));
 }
 
+#[test]
+fn verification_keeps_the_fields_that_are_asked_for() {
+    let home = Home::new();
+    let verify = ["verify", "gemm", "--cases", "24", "--threads", "2", "--dtype", "c64", "--field"];
+    let (code, v) = home.json(&[&verify[..], &["accuracy=3m"]].concat());
+    assert_eq!((code, &v["failed"]), (0, &0.into()), "{v}");
+    let coverage = v["coverage"].to_string();
+    assert!(coverage.contains("accuracy:3m") && coverage.contains("gemm.cpu-3m"), "{coverage}");
+    let (code, refused) = home.json(&[&verify[..], &["accuracy=4m"]].concat());
+    assert_eq!(code, 2, "{refused}");
+    assert!(refused.to_string().contains("4m is not one of full, tf32, 3xtf32 and 3m"), "{refused}");
+}
+
 /// Whoever asks why has not asked for a plan.
 #[test]
 fn explaining_stores_no_plan() {

@@ -37,6 +37,26 @@ fn all_kernels_of_a_computation_are_tuned_and_planned() {
     assert_eq!((&again["samples"], &again["resumed"]), (&tuned["samples"], &(sum("samples") + sum("failed")).into()));
 }
 
+/// Inputs that allow three real products for a complex one are tuned with the kernel that makes them, and no others are planned by it.
+#[test]
+fn an_accuracy_that_all_inputs_share_is_tuned_for() {
+    let home = Home::new();
+    let shared = ["gemm", "--threads", "1", "--dtype", "c32"];
+    let tune = [&["tune"][..], &shared, &["--field", "accuracy=3m", "--samples", "120", "--no-table"]].concat();
+    let tuned = home.answer(&tune);
+    let samples_of = |name: &str| {
+        let row = rows(&tuned).iter().find(|k| k["kernel"].as_str().unwrap().contains(name)).unwrap();
+        row["samples"].as_u64().unwrap()
+    };
+    assert!(samples_of("gemm.cpu-3m") > 0 && samples_of("gemm.cpu-complex") > 0, "{tuned:#}");
+    let plan = |accuracy: &str| {
+        let input = ["m=150", "n=140", "k=160", "dtype=c32", accuracy, "--threads", "1", "--budget", "100ms"];
+        home.answer(&[&["plan", "gemm"][..], &input].concat())
+    };
+    assert_eq!(plan("accuracy=3m")["verified"], true);
+    assert!(!plan("accuracy=full")["kernel"].as_str().unwrap().contains("3m"));
+}
+
 #[test]
 fn files_that_are_asked_for_carry_the_names_of_several_kernels() {
     let home = Home::new();
@@ -82,9 +102,9 @@ fn routines_of_libraries_are_tuned_where_they_are_asked_for() {
     expect_kept(&home, &tuned["selector"]["incumbent"]);
     let all = names(&tuned);
     assert!(all.len() > generated.len() && all.starts_with(&generated), "{all:?}");
-    // Those for small products may have met none, and oneDNN is for narrow operands.
+    // Those for small products may have met none, oneDNN is for narrow operands, and three products make complex ones.
     let takes_all = |k: &&Value| {
-        ["nano-gemm", "libxsmm", "onednn"].iter().all(|name| !k["kernel"].as_str().unwrap().contains(name))
+        ["nano-gemm", "libxsmm", "onednn", "-3m"].iter().all(|name| !k["kernel"].as_str().unwrap().contains(name))
     };
     let mut all = rows(&tuned)[generated.len()..].iter().filter(takes_all);
     assert!(all.all(|k| k["samples"].as_u64() > Some(0)), "{tuned:#}");

@@ -4,6 +4,7 @@ mod cases;
 mod junit;
 
 use crate::args::VerifyArgs;
+use crate::commands::contest::fixed;
 use crate::described;
 use crate::device::{DeviceName, named, opened};
 use crate::failure::{Failure, Kind};
@@ -88,10 +89,7 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
         Some(variant) => vec![wiring.kernels.variant(&args.kernel, Some(variant), name.kind())?],
         None => wiring.kernels.variants(&args.kernel, name.kind())?,
     };
-    let mut fixed = Config::default();
-    if let Some(dtype) = &args.dtype {
-        fixed.0.push(("dtype".into(), Value::parse(dtype)));
-    }
+    let fixed = fixed(args.dtype.as_ref(), &args.fields)?;
     let threads = args.device.threads.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
     let sampled = described::is_file(&args.kernel).then_some(seed);
     let benches = benches(&name, args.device.threads, threads.min(args.cases as usize), sampled)?;
