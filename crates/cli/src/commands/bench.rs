@@ -5,6 +5,7 @@ use super::tune::campaign;
 use crate::args::{BenchArgs, ModelKind, TuneArgs};
 use crate::device::{Opened, watched, with_peaks};
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::interrupt;
 use crate::output::{Output, expect_writable, note, seconds, write};
 use crate::progress::Bar;
@@ -121,13 +122,13 @@ impl Bench<'_> {
             "no profile for this device and these threads: tuning for {} first",
             seconds(budget.as_secs_f64())
         ));
-        let dtype = self.input.as_ref().and_then(|input| input.get("dtype")).map(ToString::to_string);
+        // Not all that tasks share: leading dimensions, say, are too small for other inputs.
+        let shared = self.input.as_ref().map(fields::deciding).unwrap_or_default();
         let tune = TuneArgs {
             kernel: self.args.kernel.clone(),
             device: self.args.device.clone(),
             budget,
-            dtype,
-            fields: self.args.fields.clone(),
+            fields: shared.0.iter().map(|(name, value)| format!("{name}={value}")).collect(),
             model: "mlp".to_owned(),
             ..TuneArgs::default()
         };

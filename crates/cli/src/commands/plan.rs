@@ -134,7 +134,7 @@ pub(super) fn decide(
             kernels: &kernels,
             with_libraries: args.with_libraries,
             device: &spec,
-            fixed: &shared(&input),
+            fixed: &fields::deciding(&input),
             seed,
         };
         let mut told = |input: &Config, at: usize| note(format_args!("shot {} of {count}: {input}", at + 1));
@@ -145,12 +145,6 @@ pub(super) fn decide(
         return Ok(None);
     }
     Ok(Some(prepared.decide()?))
-}
-
-/// The fields that all shots share: what says which kernels have code, element types and accuracy.
-fn shared(input: &Config) -> Config {
-    let is_shared = |name: &str| ["dtype", "acc", "out", "accuracy"].contains(&name);
-    Config(input.0.iter().filter(|(name, _)| is_shared(name)).cloned().collect())
 }
 
 /// What shots came to, for people.
