@@ -73,26 +73,41 @@ unsafe fn copied<T: Part>(panel: &Panel<[T; 2]>, to: *mut T, combine: impl Fn(T,
     }
 }
 
-/// Steps of a panel of a known width.
+/// Steps of a panel of a known width: by a loop of its own where the elements of a step are neighbours, or a compiler loads one by one for both.
 ///
 /// # Safety
 /// As for [`pack`], for this panel, all of whose elements are there.
 #[inline(always)]
 unsafe fn steps<T: Part, const W: usize>(panel: &Panel<[T; 2]>, to: *mut T, combine: impl Fn(T, T) -> T) {
     debug_assert_eq!((panel.width, panel.valid), (W, W));
-    for p in 0..panel.depth {
-        let (from, to) = (panel.source.wrapping_add(p * panel.step), to.wrapping_add(3 * W * p));
-        // SAFETY: the caller's contract.
-        unsafe {
-            let element = |i: usize| from.add(i * panel.along).read_unaligned();
-            let elements: [[T; 2]; W] = if panel.along == 1 {
-                from.cast::<[[T; 2]; W]>().read_unaligned()
-            } else {
-                std::array::from_fn(element)
-            };
-            to.cast::<[[T; 2]; W]>().write_unaligned(elements);
-            to.add(2 * W).cast::<[T; W]>().write_unaligned(elements.map(|[x, y]| combine(x, y)));
+    let Panel { source, along, step, depth, .. } = *panel;
+    let at = |p: usize| to.wrapping_add(3 * W * p);
+    // SAFETY: the caller's contract.
+    unsafe {
+        if along == 1 {
+            for p in 0..depth {
+                let elements = source.add(p * step).cast::<[[T; 2]; W]>().read_unaligned();
+                write(elements, at(p), &combine);
+            }
+        } else {
+            for p in 0..depth {
+                let element = |i: usize| source.add(i * along + p * step).read_unaligned();
+                write::<T, W>(std::array::from_fn(element), at(p), &combine);
+            }
         }
+    }
+}
+
+/// Writes the elements of a step and what is combined of the parts of each.
+///
+/// # Safety
+/// There is room for three numbers an element at `to`.
+#[inline(always)]
+unsafe fn write<T: Part, const W: usize>(elements: [[T; 2]; W], to: *mut T, combine: impl Fn(T, T) -> T) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        to.cast::<[[T; 2]; W]>().write_unaligned(elements);
+        to.add(2 * W).cast::<[T; W]>().write_unaligned(elements.map(|[x, y]| combine(x, y)));
     }
 }
 
