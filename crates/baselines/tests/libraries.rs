@@ -193,7 +193,9 @@ fn libraries_multiply_complex_numbers() {
     for accuracy in [Accuracy::Full, Accuracy::ThreeM] {
         ["gemm", "openblas", "blis", "mkl"].into_iter().for_each(|name| multiplies_complex_numbers(name, accuracy));
     }
-    ["openblas-3m", "mkl-3m"].into_iter().for_each(|name| multiplies_complex_numbers(name, Accuracy::ThreeM));
+    ["openblas-3m", "blis-3m", "mkl-3m"]
+        .into_iter()
+        .for_each(|name| multiplies_complex_numbers(name, Accuracy::ThreeM));
 }
 
 /// Small products, those among them that the library says it makes something for.

@@ -101,7 +101,7 @@ impl Bench {
     /// What `plan --top 20` decides.
     fn plan(&mut self, kernel: &dyn AnyKernel, problem: &dyn Problem, words: &Config) -> Result<Point, Box<dyn Error>> {
         let device = self.measure.spec().clone();
-        let best = self.store.find(&kernel.id(), &device, words)?.best;
+        let best = self.store.find(kernel, &device, words)?.best;
         let (path, profile) = best.ok_or("no profile for this many threads: run `tilewright tune` with them first")?;
         profile.expect(&path, &kernel.id(), &device, &kernel.schema())?;
         let model = Mlp::from_value(profile.model)?;

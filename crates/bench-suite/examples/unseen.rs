@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut all: [Vec<f64>; NAMES.len()] = Default::default();
     for _ in 0..inputs {
         let words = bench.kernels[0].draw(&fixed, &limits, &mut || rng.random())?;
-        if stored.find(&bench.kernels[0].id(), bench.measure.spec(), &words)?.best.is_none() {
+        if stored.find(&*bench.kernels[0], bench.measure.spec(), &words)?.best.is_none() {
             return Err("no profile for this many threads: run `tilewright tune gemm` with them first".into());
         }
         let (fractions, best) = bench.fractions(&words)?;

@@ -93,7 +93,7 @@ pub trait Kernel: Send + Sync + 'static {
     /// How well the default suits an input beside the defaults of the computation's other kernels: where nothing else is known of them,
     /// the one that says most comes first, and of those that say the same the one that is named first. A kernel that is made for
     /// some inputs says more than 0 of those. Where nothing is timed, it leads what a selector learned if a campaign found that worth it,
-    /// and in any case where it says 2 or more, since others cost several times as much.
+    /// and in any case where it says 2 or more, since others cost several times as much, or where the selector did not learn on it.
     fn suits(&self, device: &DeviceSpec, input: &InputOf<Self>) -> f64 {
         let _ = (device, input);
         0.0

@@ -135,6 +135,13 @@ pub trait AnyKernel: Send + Sync {
     /// # Errors
     /// Fields that describe no input.
     fn problem(&self, device: &Arc<DeviceSpec>, input: &Config) -> Result<Box<dyn Problem>, ProblemError>;
+    /// The fields of an input as caches are keyed by them and files record them. See [`Computation::fields`].
+    ///
+    /// # Errors
+    /// Fields that describe no input.
+    fn fields(&self, input: &Config) -> Result<Config, InputError> {
+        Ok(input.clone())
+    }
     /// Bytes of the buffers of an input, told before anything is made for it; none where a kernel does not say. See
     /// [`Computation::footprint`].
     ///
@@ -382,6 +389,11 @@ impl<K: Kernel> AnyKernel for Erased<K> {
     fn problem(&self, device: &Arc<DeviceSpec>, input: &Config) -> Result<Box<dyn Problem>, ProblemError> {
         let input = self.0.computation().parse(input)?;
         Ok(Box::new(Bound::new(self.0.clone(), device.clone(), input)?))
+    }
+
+    fn fields(&self, input: &Config) -> Result<Config, InputError> {
+        let computation = self.0.computation();
+        Ok(computation.fields(&computation.parse(input)?))
     }
 
     fn footprint(&self, input: &Config) -> Result<Option<u64>, InputError> {

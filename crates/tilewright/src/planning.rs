@@ -109,7 +109,7 @@ impl<'a> Planning<'a> {
         let (found, left_out) = self.known(fields)?;
         let (mut notes, mut broken) = (Vec::new(), Vec::new());
         let stored = match (self.selector, &*found) {
-            (None, [(_, any), _, ..]) => self.stored(&**any, &mut notes, &mut broken)?,
+            (None, [(entry, any), _, ..]) => self.stored((entry.kernel, &**any), &mut notes, &mut broken)?,
             _ => None,
         };
         let transferred = match (self.selector, &stored, &*found) {
@@ -159,13 +159,13 @@ impl<'a> Planning<'a> {
     /// The stored selector; one that is of no use is noted.
     fn stored(
         &self,
-        problem: &dyn Problem,
+        (kernel, problem): (&dyn AnyKernel, &dyn Problem),
         notes: &mut Vec<String>,
         broken: &mut Vec<String>,
     ) -> Result<Option<Stored>, Error> {
         let store = SelectorStore::new(self.home.profiles());
         let computation = problem.computation();
-        let Fitting { best, damaged } = store.find(&computation, self.device, &problem.input())?;
+        let Fitting { best, damaged } = store.find(kernel, self.device, &problem.input())?;
         notes.extend(damaged.iter().map(|error| format!("a stored selector is of no use: {error}")));
         broken.extend(damaged.iter().map(ToString::to_string));
         let Some((path, stored)) = best else { return Ok(None) };

@@ -163,6 +163,9 @@ fn verification_keeps_the_fields_that_are_asked_for() {
     let (code, refused) = home.json(&[&verify[..], &["accuracy=4m"]].concat());
     assert_eq!(code, 2, "{refused}");
     assert!(refused.to_string().contains("4m is not one of full, tf32, 3xtf32 and 3m"), "{refused}");
+    let (code, refused) = home.json(&[&verify[..], &["dtype=f32"]].concat());
+    assert_eq!(code, 2, "{refused}");
+    assert!(refused.to_string().contains("--dtype says c64, --field f32: leave one out"), "{refused}");
 }
 
 /// Whoever asks why has not asked for a plan.

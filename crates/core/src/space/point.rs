@@ -126,6 +126,14 @@ impl Config {
         Self(self.0.iter().filter(|(name, value)| from.get(name) != Some(value)).cloned().collect())
     }
 
+    /// The same with the values of another one in place of its own, and behind them those that it has not.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let own = self.0.iter().map(|(name, value)| (name.clone(), other.get(name).unwrap_or(value).clone()));
+        let more = other.0.iter().filter(|(name, _)| self.get(name).is_none()).cloned();
+        Self(own.chain(more).collect())
+    }
+
     /// Reads `k=v,k=v` as the command line writes it; empty parts do not count.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ pub enum Accuracy {
     /// Complex products may be made of three real ones, as `gemm3m` of BLAS libraries makes them: with `t = (ar + ai) (br + bi)` the
     /// imaginary part is `t - ar br - ai bi`. A component may be off by what the largest of these products rounds, however small it is
     /// itself (Higham, *Stability of a method for multiplying complex matrices with three real matrix multiplications*, 1992). What
-    /// becomes of infinities is not said: differences of them are NaN.
+    /// becomes of infinities is not said, nor of parts whose sum or difference is beyond the type's range: differences of infinities are NaN.
     ThreeM,
 }
 

@@ -1,6 +1,7 @@
 //! Deciding among several kernels of one computation: a selector ranks them, the best few are searched, their winners are timed
 //! against each other.
 
+mod suited;
 mod winners;
 
 use super::answer::{PlanStats, Planned};
@@ -11,7 +12,7 @@ use super::{Planner, Ranking, Recalled, from_cache, look, recall, to_cache, unst
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
 use crate::plan_cache::{Lookup, PlanCache};
-use crate::selection::{RankedVariants, Ranker, lead, leader};
+use crate::selection::{RankedVariants, Ranker};
 use crate::verify::Verifier;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,9 +91,6 @@ const GLANCED: f64 = 0.25;
 
 /// What counts as few.
 const FEW: u64 = 8;
-
-/// How well its default suits an input that a kernel is made for; see [`Problem::suits`].
-const MADE_FOR: f64 = 2.0;
 
 /// The points of a space, legal or not, up to which its legal ones are counted.
 const COUNTED: u128 = 10_000;
@@ -365,26 +363,6 @@ impl<'d, 'a> Deciding<'d, 'a> {
         self.glanced = glanced.iter().map(|at| legal[*at]).collect();
         let kernels = |all: [&[usize]; 3]| all.concat().into_iter().map(|at| legal[at]).collect();
         Some((kernels([best, &new, &glanced]), kernels([&behind, &shunned, &[]])))
-    }
-
-    /// The order of a learned selector, of which a kernel takes the lead where nothing is timed: the one whose default suits the input
-    /// best by its own rating, where that was worth at least as much in the campaign; and one that is made for such inputs in any
-    /// case: they are rare, so that few or none of them were learned on, and a wrong guess costs several times the best.
-    fn led_by_suited(&mut self, legal: &[usize], led_worth: Option<[f64; 2]>, mut order: Vec<usize>) -> Vec<usize> {
-        let suits = |at: usize| self.planner.entrants[legal[at]].problem.suits();
-        let Some(best) = leader(&order, suits) else { return order };
-        let why = if suits(best) >= MADE_FOR && suits(best) > suits(order[0]) {
-            "is made for such inputs".to_owned()
-        } else if let Some([led, alone]) = led_worth {
-            let (led, alone) = (100.0 * led, 100.0 * alone);
-            let what = "comes first by how well defaults suit the input, by which the campaign's inputs ran at";
-            format!("{what} {led:.1}% of the best, and without at {alone:.1}%")
-        } else {
-            return order;
-        };
-        self.reasons.push(format!("nothing is timed, and {} {why}, so that it leads", self.id(legal[best])));
-        lead(&mut order, best);
-        order
     }
 
     /// Whether a kernel has few configurations.

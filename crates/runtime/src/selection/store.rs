@@ -1,7 +1,7 @@
 //! Selectors on disk, beside the profiles.
 
 use crate::store::envelope::{self, Format};
-use crate::store::{DeviceRecord, Fitting, StoreError, StoreErrorKind, best_fit, stem, unix_seconds};
+use crate::store::{DeviceRecord, Fitting, StoreError, StoreErrorKind, agrees, best_fit, stem, unix_seconds};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::objective::Objective;
+use tilewright_core::problem::AnyKernel;
 use tilewright_core::selector::Candidate;
 use tilewright_core::space::Config;
 use tilewright_files::{MOST, read_file};
@@ -213,18 +214,19 @@ impl SelectorStore {
         Ok(path)
     }
 
-    /// The selector that fits an input best, as [`crate::store::ProfileStore::find`] finds profiles.
+    /// The selector that fits an input best, of the computation of any of its kernels, as [`crate::store::ProfileStore::find`] finds profiles.
     ///
     /// # Errors
     /// The directory exists and cannot be listed.
     pub fn find(
         &self,
-        computation: &ComputationId,
+        kernel: &dyn AnyKernel,
         device: &DeviceSpec,
         input: &Config,
     ) -> Result<Fitting<StoredSelector>, StoreError> {
-        let of = |s: &StoredSelector| (s.header.computation == *computation).then_some(());
-        best_fit(&self.directory, (computation.as_str(), EXTENSION), (device, input), StoredSelector::read, |s| {
+        let (computation, agrees) = (kernel.computation(), |fixed: &Config| agrees(kernel, input, fixed));
+        let of = |s: &StoredSelector| (s.header.computation == computation).then_some(());
+        best_fit(&self.directory, (computation.as_str(), EXTENSION), (device, agrees), StoredSelector::read, |s| {
             of(s).map(|()| (&s.header.device, &s.header.fixed, s.header.created))
         })
     }

@@ -14,6 +14,10 @@ use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::space::Config;
 use tilewright_testkit::toy::{self, Scale, ScaleKernel};
 
+fn scale() -> Erased<ScaleKernel> {
+    Erased::new(ScaleKernel::new())
+}
+
 fn words(text: &str) -> Config {
     Config::parse(text).unwrap()
 }
@@ -59,7 +63,7 @@ fn a_selector_is_learned_kept_and_fitted_again() {
     let learned = learn(header(""), learned(200), None).unwrap();
     assert!(learned.header.stats.fraction_of_oracle.unwrap() > 0.95, "{:?}", learned.header);
     let path = store.put(&learned).unwrap();
-    let (found, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
+    let (found, read) = store.find(&scale(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
     assert_eq!((&found, &read.header), (&path, &learned.header));
     assert_eq!(format!("{:?}", read.cases), format!("{:?}", learned.cases));
     let began = Instant::now();
@@ -89,7 +93,7 @@ fn an_incumbent_is_kept_across_files_and_left_where_that_is_worth_it() {
     let StoredIncumbent { kernel, margin, .. } = learned.header.incumbent.clone().unwrap();
     assert!(kernel == far && margin.is_some_and(|margin| margin >= 0.0), "{margin:?}");
     store.put(&learned).unwrap();
-    let (_, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
+    let (_, read) = store.find(&scale(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
     assert_eq!(read.header, learned.header);
     assert_eq!((first(&read, 300.0), first(&read, 1e5)), (0, 1));
     assert!(learned.header.incumbent.as_ref().unwrap().fraction_of_oracle.unwrap() > 0.9, "{:?}", learned.header);
@@ -103,7 +107,7 @@ fn an_incumbent_is_kept_across_files_and_left_where_that_is_worth_it() {
         let mut wary = learned.clone();
         wary.header.incumbent = Some(StoredIncumbent { kernel: far.clone(), margin, fraction_of_oracle: None });
         store.put(&wary).unwrap();
-        let (_, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
+        let (_, read) = store.find(&scale(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
         assert_eq!((read.header.incumbent.clone().unwrap().margin, first(&read, 300.0)), (margin, 1));
     }
 }
@@ -112,7 +116,7 @@ fn an_incumbent_is_kept_across_files_and_left_where_that_is_worth_it() {
 fn the_selector_that_fits_best_is_found_and_a_stale_one_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (store, device) = (SelectorStore::new(dir.path()), toy::device());
-    let find = |device: &Arc<DeviceSpec>, input: &str| store.find(&Scale.id(), device, &words(input)).unwrap().best;
+    let find = |device: &Arc<DeviceSpec>, input: &str| store.find(&scale(), device, &words(input)).unwrap().best;
     for fixed in ["", "dtype=f64"] {
         store.put(&learn(header(fixed), learned(12), None).unwrap()).unwrap();
     }

@@ -12,7 +12,7 @@ pub use home::{Home, HomeError};
 pub use profile::{DeviceRecord, Fitting, Profile, ProfileHeader, ProfileStore, TrainingStats};
 
 pub(crate) use home::file_name;
-pub(crate) use profile::{best_fit, stem};
+pub(crate) use profile::{agrees, best_fit, stem};
 
 use std::path::{Path, PathBuf};
 pub use tilewright_files::is_absent;

@@ -10,6 +10,7 @@ use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::id::KernelId;
 use tilewright_core::objective::Objective;
+use tilewright_core::problem::AnyKernel;
 use tilewright_core::space::Config;
 
 const FORMAT: Format = Format { name: "profile", version: 1 };
@@ -231,16 +232,22 @@ impl ProfileStore {
         self.directory.join(format!("{}.{EXTENSION}", stem(kernel.as_str(), device, fixed)))
     }
 
-    /// The profile that fits an input best: of this kernel and device, with fixed words that the input agrees with, as
-    /// many of them as possible, the newest among equals. Damaged and foreign files are skipped here; reading one by
-    /// its path says what is wrong with it.
+    /// The profile that fits an input best: of this kernel and device, with fixed fields that the input agrees with, however they are written,
+    /// as many of them as possible, the newest among equals. Damaged and foreign files are skipped here; reading one by its path says what is
+    /// wrong with it.
     ///
     /// # Errors
     /// The directory exists and cannot be listed.
-    pub fn find(&self, kernel: &KernelId, device: &DeviceSpec, input: &Config) -> Result<Fitting<Profile>, StoreError> {
-        best_fit(&self.directory, (kernel.as_str(), EXTENSION), (device, input), Profile::read, |p| {
+    pub fn find(
+        &self,
+        kernel: &dyn AnyKernel,
+        device: &DeviceSpec,
+        input: &Config,
+    ) -> Result<Fitting<Profile>, StoreError> {
+        let (id, agrees) = (kernel.id(), |fixed: &Config| agrees(kernel, input, fixed));
+        best_fit(&self.directory, (id.as_str(), EXTENSION), (device, agrees), Profile::read, |p| {
             let header = &p.header;
-            (header.kernel == *kernel).then_some((&header.device, &header.fixed, header.created))
+            (header.kernel == id).then_some((&header.device, &header.fixed, header.created))
         })
     }
 
@@ -265,20 +272,27 @@ pub struct Fitting<F> {
 /// What a stored file is for beyond its name: device, fixed fields, and when it was made.
 pub(crate) type For<'f> = (&'f DeviceRecord, &'f Config, u64);
 
-/// The file of a directory that fits an input best: of this device, with fixed fields that the input agrees with, as many of them
-/// as possible, the newest among equals. `what` says what a file is for, None of what is for something else.
+/// Whether an input is one of those with fixed fields, that is, stays what it is where they take the place of its own. What is usual is not in
+/// an input's fields, but may have been fixed, and a scalar stands for its class.
+pub(crate) fn agrees(kernel: &dyn AnyKernel, input: &Config, fixed: &Config) -> bool {
+    let is_said = fixed.0.iter().all(|(name, value)| input.get(name) == Some(value));
+    let fields = |input: &Config| kernel.fields(input).ok();
+    is_said || fields(&input.with(fixed)).is_some_and(|with| fields(input) == Some(with))
+}
+
+/// The file of a directory that fits an input best: of this device, with fixed fields that agree with it, as many of them as possible, the
+/// newest among equals. `what` says what a file is for, None of what is for something else.
 ///
 /// # Errors
 /// The directory exists and cannot be listed.
 pub(crate) fn best_fit<F>(
     directory: &Path,
     (name, extension): (&str, &str),
-    (device, input): (&DeviceSpec, &Config),
+    (device, agrees): (&DeviceSpec, impl Fn(&Config) -> bool),
     read: impl Fn(&Path) -> Result<F, StoreError>,
     what: impl Fn(&F) -> Option<For<'_>>,
 ) -> Result<Fitting<F>, StoreError> {
     let fingerprint = device.fingerprint();
-    let agrees = |fixed: &Config| fixed.0.iter().all(|(name, value)| input.get(name) == Some(value));
     let prefix = stem(name, device, &Config::default());
     let ours = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&prefix));
     let mut best: Option<((usize, u64, PathBuf), F)> = None;

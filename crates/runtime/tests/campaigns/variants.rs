@@ -178,6 +178,22 @@ fn learned_where_ratings_were_worth(suited: f64) -> StoredSelector {
 }
 
 #[test]
+fn a_kernel_that_was_not_learned_on_leads_where_it_suits_the_input_best_and_nothing_is_timed() {
+    // Who is rated as high as a kernel that was learned on does not lead.
+    for (is_timed, kernels, first) in
+        [(false, [NEAR, MADE], MADE), (true, [NEAR, MADE], NEAR), (false, [NEAR, FAR], NEAR)]
+    {
+        let stored = Some(learned_where_ratings_were_worth(0.4));
+        let mut setup = Setup { stored, most: 1, ..Setup::new(&[KEEN, kernels[0], kernels[1]]) };
+        setup.measure = setup.measure.filter(|_| is_timed);
+        let planned = setup.plan("n=1000").unwrap();
+        let leads = "scale.made suits such inputs best by its own rating and was not learned on, so that it leads";
+        assert_eq!(planned.reason.contains(leads), first == MADE, "{}", planned.reason);
+        assert!(is_timed || planned.kernel.as_str() == first, "{}", planned.reason);
+    }
+}
+
+#[test]
 fn the_kernels_own_rating_leads_a_selector_that_was_worth_less_where_nothing_is_timed() {
     for (suited, is_timed, first) in [(1.0, false, KEEN), (0.4, false, NEAR), (1.0, true, NEAR)] {
         let stored = Some(learned_where_ratings_were_worth(suited));

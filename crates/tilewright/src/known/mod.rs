@@ -232,7 +232,7 @@ pub fn profile(
         let found = read().map_err(|error| Error::Named { path: path.to_path_buf(), error: Box::new(error) })?;
         return Ok((Some(found), Vec::new()));
     }
-    let Fitting { best, damaged } = ProfileStore::new(home.profiles()).find(&kernel.id(), device, input)?;
+    let Fitting { best, damaged } = ProfileStore::new(home.profiles()).find(kernel, device, input)?;
     let damaged = damaged.iter().map(ToString::to_string).collect();
     let found = best.map(|(path, profile)| loaded(&path, profile, kernel, device)).transpose()?;
     Ok((found, damaged))

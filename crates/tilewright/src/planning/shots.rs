@@ -80,7 +80,7 @@ impl Shooting<'_> {
         };
         let (computation, schema) = (first.computation(), first.schema());
         let store = SelectorStore::new(self.home.profiles());
-        if store.find(&computation, self.device, self.fixed)?.best.is_some() {
+        if store.find(&**first, self.device, self.fixed)?.best.is_some() {
             return Ok(Shots::default());
         }
         let nothing =
