@@ -80,18 +80,15 @@ fn warn_of_cores(libraries: &[Arc<dyn AnyKernel>]) {
 /// The fields that every input of a command has: `--dtype`, and each `--field`.
 pub(crate) fn fixed(dtype: Option<&String>, fields: &[String]) -> Result<Config, Failure> {
     let named = fields::parse(fields)?;
-    let dtype = dtype.map(|dtype| ("dtype".to_owned(), Value::parse(dtype)));
-    if let (Some((_, asked)), Some(named)) = (&dtype, named.get("dtype"))
-        && asked != named
-    {
-        return Err(Failure::new(
-            Kind::Usage,
-            "dtype",
-            format!("--dtype says {asked}, --field {named}: leave one out"),
-        ));
+    let Some(dtype) = dtype.map(|dtype| Value::parse(dtype)) else { return Ok(named) };
+    match named.get("dtype") {
+        Some(other) if *other != dtype => {
+            let message = format!("--dtype says {dtype}, --field {other}: leave one out");
+            Err(Failure::new(Kind::Usage, "dtype", message))
+        }
+        Some(_) => Ok(named),
+        None => Ok(Config([("dtype".to_owned(), dtype)].into_iter().chain(named.0).collect())),
     }
-    let dtype = dtype.filter(|_| named.get("dtype").is_none());
-    Ok(Config(dtype.into_iter().chain(named.0).collect()))
 }
 
 /// Whether a kernel just has no configuration for an input.

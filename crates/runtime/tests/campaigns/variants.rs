@@ -179,7 +179,7 @@ fn learned_where_ratings_were_worth(suited: f64) -> StoredSelector {
 
 #[test]
 fn a_kernel_that_was_not_learned_on_leads_where_it_suits_the_input_best_and_nothing_is_timed() {
-    // Who is rated as high as a kernel that was learned on does not lead.
+    // The far one is rated lower than a kernel that was learned on.
     for (is_timed, kernels, first) in
         [(false, [NEAR, MADE], MADE), (true, [NEAR, MADE], NEAR), (false, [NEAR, FAR], NEAR)]
     {
